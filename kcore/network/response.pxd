@@ -1,0 +1,32 @@
+"""What is to be sent on a connection: a list of byte ranges and file ranges, in order.
+
+The first four bytes, the frame's length, are the network's: `response_seal` writes them from the sum of the parts.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+ctypedef void (*PartRelease)(void* owner) noexcept nogil
+
+cdef struct ResponsePart:
+    uint8_t* data                # malloc'ed and ours, or NULL for a file range
+    int descriptor
+    int64_t position
+    int64_t size_bytes
+    PartRelease release          # called with `owner` when the range was sent or given up; may be NULL
+    void* owner
+
+cdef struct Response:
+    ResponsePart* parts
+    int32_t count
+    int32_t capacity
+    bint close_after             # close the connection once sent
+    bint empty                   # acks=0: nothing goes out, the connection is unmuted
+
+cdef void response_init(Response* response) noexcept nogil
+cdef void response_free(Response* response) noexcept nogil
+# A writable run of `size` bytes at the end of the response, merged with a preceding byte run where it fits; NULL without memory.
+# The pointer is good until the next call on this response.
+cdef uint8_t* response_bytes(Response* response, size_t size) noexcept nogil
+cdef bint response_file(Response* response, int descriptor, int64_t position, int64_t size_bytes,
+                        PartRelease release, void* owner) noexcept nogil
+cdef int64_t response_size(const Response* response) noexcept nogil

@@ -1,0 +1,56 @@
+"""The table of disk operations and clocks through which everything that is stored is reached.
+
+Every operation runs without the GIL, raises nothing and returns a value >= 0, or a negated errno. Storage calls
+no `os` function: the real table, the in-memory one and the failing one exchange the machine, not the code.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+cdef extern from "<sys/uio.h>" nogil:
+    struct iovec:
+        void* iov_base
+        size_t iov_len
+
+cdef struct DiskStat:
+    int64_t size_bytes
+    int64_t modified_ms
+    bint is_directory
+
+# Called once per directory entry (without "." and ".."); a non-zero answer ends the listing.
+ctypedef int (*EntryVisitor)(void* argument, const char* name, bint is_directory) noexcept nogil
+
+cdef struct DiskOperations:
+    void* context
+    # `flags` are open(2)'s; the real table adds O_CLOEXEC.
+    int (*open)(void* context, const char* path, int flags, int mode) noexcept nogil
+    int (*close)(void* context, int descriptor) noexcept nogil
+    int (*fstat)(void* context, int descriptor, DiskStat* out) noexcept nogil
+    int (*stat)(void* context, const char* path, DiskStat* out) noexcept nogil
+    # Reads until `size` bytes or the end of the file; returns the bytes read.
+    int64_t (*pread)(void* context, int descriptor, void* buffer, size_t size, int64_t position) noexcept nogil
+    # Writes everything or fails: short writes are continued inside. Returns the bytes written.
+    int64_t (*pwritev)(void* context, int descriptor, const iovec* parts, int count, int64_t position) noexcept nogil
+    int (*fallocate)(void* context, int descriptor, int64_t position, int64_t size) noexcept nogil
+    int (*ftruncate)(void* context, int descriptor, int64_t size) noexcept nogil
+    int (*fdatasync)(void* context, int descriptor) noexcept nogil
+    # A read-only shared mapping of the first `size` bytes; NULL and *error = -errno on failure.
+    const uint8_t* (*mmap)(void* context, int descriptor, size_t size, int* error) noexcept nogil
+    int (*munmap)(void* context, const uint8_t* address, size_t size) noexcept nogil
+    int (*rename)(void* context, const char* source, const char* target) noexcept nogil
+    int (*unlink)(void* context, const char* path) noexcept nogil
+    int (*mkdir)(void* context, const char* path, int mode) noexcept nogil
+    int (*rmdir)(void* context, const char* path) noexcept nogil
+    int (*readdir)(void* context, const char* path, EntryVisitor visit, void* argument) noexcept nogil
+    int (*fsync_directory)(void* context, const char* path) noexcept nogil
+    # flock(2): `operation` is LOCK_EX | LOCK_NB or LOCK_UN.
+    int (*flock)(void* context, int descriptor, int operation) noexcept nogil
+    # sendfile(2) of at most `size` bytes from `position`; returns the bytes sent, or -EAGAIN.
+    int64_t (*sendfile)(void* context, int socket, int descriptor, int64_t position, size_t size) noexcept nogil
+    # Wall clock in milliseconds since 1970, and a clock in nanoseconds that never goes back.
+    int64_t (*now_ms)(void* context) noexcept nogil
+    int64_t (*monotonic_ns)(void* context) noexcept nogil
+
+
+cdef class Disk:
+    """Python's face of one table. Subclasses fill `operations`; it stays valid as long as the object lives."""
+    cdef DiskOperations operations

@@ -1,0 +1,53 @@
+"""The head of a record batch of magic 2 (KIP-98), read and patched in place.
+
+    base offset int64 | batch length int32 | partition leader epoch int32 | magic int8 | crc uint32 | attributes int16
+    last offset delta int32 | base timestamp int64 | max timestamp int64 | producer id int64 | producer epoch int16
+    base sequence int32 | record count int32 | records
+
+`batch length` counts what follows itself; the checksum covers everything from `attributes` on.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+
+cdef enum:
+    LOG_OVERHEAD = 12          # base offset and batch length: what precedes the counted bytes, for every magic
+    MAGIC_POSITION = 16
+    BATCH_HEADER_SIZE = 61
+    COMPRESSION_MASK = 0x07
+    TIMESTAMP_TYPE_MASK = 0x08
+    TRANSACTIONAL_MASK = 0x10
+    CONTROL_MASK = 0x20
+    DELETE_HORIZON_MASK = 0x40
+
+cdef enum BatchStatus:
+    BATCH_OK = 0
+    BATCH_INCOMPLETE = 1       # fewer bytes than the header, or than its length, announces
+    BATCH_INVALID = 2          # a length, count or delta that no writer makes
+    BATCH_OLD_MAGIC = 3        # magic 0 or 1: only the fields of LOG_OVERHEAD and the magic are filled in
+    BATCH_UNKNOWN_MAGIC = 4
+
+cdef struct BatchHeader:
+    int64_t base_offset
+    int32_t size_bytes         # the whole batch, with its LOG_OVERHEAD
+    int32_t partition_leader_epoch
+    int8_t magic
+    uint32_t crc
+    int16_t attributes
+    int32_t last_offset_delta
+    int64_t last_offset
+    int64_t base_timestamp
+    int64_t max_timestamp
+    int64_t producer_id
+    int16_t producer_epoch
+    int32_t base_sequence
+    int32_t record_count
+
+# Reads a header out of `size` readable bytes. BATCH_INCOMPLETE still fills size_bytes when 12 bytes are there.
+cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader* out) noexcept nogil
+# The checksum of a whole batch of magic 2 (out.size_bytes readable bytes) against the one it carries.
+cdef bint has_valid_checksum(const uint8_t* batch, const BatchHeader* header) noexcept nogil
+# Fields outside the checksum.
+cdef void set_base_offset(uint8_t* batch, int64_t base_offset) noexcept nogil
+cdef void set_partition_leader_epoch(uint8_t* batch, int32_t epoch) noexcept nogil
+# Fields inside it: sets the log append time and its attribute bit, and computes the checksum anew.
+cdef void set_log_append_time(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms) noexcept nogil

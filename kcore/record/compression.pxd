@@ -1,0 +1,29 @@
+"""Codecs without the GIL: the system's libz, libzstd and liblz4 opened at run time, snappy by hand."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+cdef enum Codec:
+    CODEC_NONE = 0
+    CODEC_GZIP = 1
+    CODEC_SNAPPY = 2
+    CODEC_LZ4 = 3
+    CODEC_ZSTD = 4
+
+cdef enum CodecStatus:
+    CODEC_OK = 0
+    CODEC_CORRUPT = 1
+    CODEC_UNAVAILABLE = 2      # the system has no such library: the caller takes the slow path or refuses
+    CODEC_TOO_LARGE = 3        # more than `limit_bytes` would come out
+    CODEC_NO_MEMORY = 4
+
+# A malloc'ed buffer that the codec grows; release it with free_bytes.
+cdef struct Bytes:
+    uint8_t* data
+    size_t size
+    size_t capacity
+
+cdef void free_bytes(Bytes* bytes) noexcept nogil
+cdef bint codec_is_available(int codec) noexcept nogil
+cdef CodecStatus decompress(int codec, const uint8_t* data, size_t size, size_t limit_bytes, Bytes* out) noexcept nogil
+# `level` INT32_MIN means the codec's default.
+cdef CodecStatus compress(int codec, int32_t level, const uint8_t* data, size_t size, Bytes* out) noexcept nogil
