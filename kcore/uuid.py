@@ -1,0 +1,47 @@
+"""Kafka's uuids: 16 bytes, written as 22 characters of url-safe base64 without padding (Kafka's `Uuid` class).
+
+Two ids mean something else: the zero id stands for "none", and the id of value one for the metadata topic of KRaft.
+An id whose text begins with a dash is never made either, because command lines would take it for an option.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+
+SIZE = 16
+ZERO = bytes(SIZE)
+METADATA_TOPIC = bytes(SIZE - 1) + b"\x01"
+
+_TEXT_LENGTH = 22
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+
+def random_uuid() -> bytes:
+    """A new random id of RFC 4122's version 4, whose version bits keep it apart from the two reserved ones."""
+    while True:
+        raw = bytearray(os.urandom(SIZE))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        uuid = bytes(raw)
+        if not to_text(uuid).startswith("-"):
+            return uuid
+
+
+def to_text(uuid: bytes) -> str:
+    """`AAAAAAAAAAAAAAAAAAAAAA` for the zero id."""
+    if len(uuid) != SIZE:
+        raise ValueError(f"a uuid has {SIZE} bytes, not {len(uuid)}")
+    return binascii.b2a_base64(uuid, newline=False)[:_TEXT_LENGTH].translate(_TO_URL_SAFE).decode()
+
+
+def from_text(text: str) -> bytes:
+    """The id written as `text`, with or without padding."""
+    try:
+        raw = text.rstrip("=").encode("ascii")
+        if len(raw) != _TEXT_LENGTH or b"+" in raw or b"/" in raw:
+            raise ValueError
+        return binascii.a2b_base64(raw.translate(_FROM_URL_SAFE) + b"==", strict_mode=True)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a uuid: 22 characters of url-safe base64 are expected") from None
