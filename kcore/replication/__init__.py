@@ -1,0 +1,1 @@
+"""Partitions as replicas: leadership, ISR, the high watermark, and the table that requests look them up in."""

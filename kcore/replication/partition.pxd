@@ -1,0 +1,51 @@
+"""One replica of a partition, as the broker that holds it sees it."""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from kcore.platform.sync cimport pthread_rwlock_t
+from kcore.purgatory.purgatory cimport Purgatory
+from kcore.storage.log cimport AppendResult, Log, ReadResult
+
+cdef enum:
+    NO_LEADER_EPOCH = -1         # a client that states none
+
+# What the leader knows of another replica.
+cdef struct RemoteReplica:
+    int32_t broker_id
+    bint in_sync
+    int64_t log_end_offset       # -1 before its first fetch
+
+cdef class Partition:
+    cdef readonly str topic
+    cdef readonly int index
+    cdef readonly bytes topic_id
+    cdef readonly Log log
+    cdef readonly int local_broker_id
+    cdef uint64_t key                    # names the partition in the purgatories; never used again
+    cdef int32_t pins                    # native users; the object must outlive them
+    cdef pthread_rwlock_t leader_lock    # guards what follows
+    cdef bint leads
+    cdef bint closed
+    cdef int32_t current_leader_id
+    cdef int32_t current_leader_epoch
+    cdef int32_t min_in_sync
+    cdef int32_t in_sync_count
+    cdef RemoteReplica* remotes
+    cdef int32_t remote_count
+    cdef Purgatory fetch_purgatory
+    cdef Purgatory produce_purgatory
+    cdef list replica_ids
+    cdef list in_sync_ids
+
+    # Appends one partition's share of a produce request; `records` is patched in place. Waiting fetches are told.
+    cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
+                                  AppendResult* result) noexcept nogil
+    # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`.
+    cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                                  int32_t leader_epoch, ReadResult* result) noexcept nogil
+    # NONE when this broker leads in the epoch the client believes in.
+    cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil
+    # Whether every in-sync replica has what precedes `offset`; the error of a produce that waits for it otherwise.
+    cdef bint is_replicated_to(self, int64_t offset, int16_t* error) noexcept nogil
+    cdef bint advance_high_watermark(self) noexcept nogil
+    cdef void wake_waiters(self) noexcept nogil
+    cdef void unpin(self) noexcept nogil

@@ -1,0 +1,306 @@
+"""One replica of a partition: leadership, ISR and high watermark over a Log (Kafka's `Partition`).
+
+Concurrency: `leader_lock` is held for reading by whoever appends or reads, and for writing by a change of
+leadership, so that no append of an old epoch follows the change. Order: leader_lock before the log's locks.
+The purgatories are told after leader_lock is released. Nothing on the produce and fetch path needs the GIL.
+
+The high watermark is the smallest log end offset of the in-sync replicas; with this broker alone in the ISR it
+is the log end offset, by the same rule.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from kcore.errors cimport (
+    FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR,
+)
+from kcore.platform.disk cimport DiskOperations
+from kcore.platform.sync cimport (
+    atomic_add_32, atomic_load_32, pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock,
+    pthread_rwlock_unlock, pthread_rwlock_wrlock,
+)
+from kcore.purgatory.purgatory cimport Purgatory
+from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_COORDINATOR
+from kcore.storage.log cimport AppendResult, Log, ReadResult
+from kcore.storage.segment cimport LogSegment, segment_release
+
+cdef uint64_t last_key = 0
+
+
+class AppendOutcome:
+    """What became of an append: `error` is a wire code; offsets are -1 where nothing was written."""
+
+    __slots__ = ("base_offset", "duplicate", "error", "failed_record_index", "last_offset", "log_append_time_ms",
+                 "log_start_offset", "message", "record_count")
+
+
+class FetchOutcome:
+    """What a read found: `error` is a wire code, `records` the raw batches."""
+
+    __slots__ = ("error", "high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset", "position",
+                 "records", "segment_base_offset")
+
+
+cdef class Partition:
+    """A partition of which this broker holds a replica.
+
+    Parameters: `log` the replica's log; `fetch_purgatory` and `produce_purgatory` hold the requests that wait for it.
+    Leadership comes later, through `make_leader` or `make_follower`.
+    """
+
+    def __cinit__(self):
+        pthread_rwlock_init(&self.leader_lock, NULL)
+        self.current_leader_id = -1
+        self.current_leader_epoch = -1
+        self.min_in_sync = 1
+
+    def __init__(self, str topic not None, int index, bytes topic_id not None, Log log not None, int local_broker_id,
+                 Purgatory fetch_purgatory not None, Purgatory produce_purgatory not None):
+        global last_key
+        self.topic = topic
+        self.index = index
+        self.topic_id = topic_id
+        self.log = log
+        self.local_broker_id = local_broker_id
+        self.fetch_purgatory = fetch_purgatory
+        self.produce_purgatory = produce_purgatory
+        self.replica_ids = []
+        self.in_sync_ids = []
+        last_key += 1
+        self.key = last_key
+
+    def __dealloc__(self):
+        free(self.remotes)
+        pthread_rwlock_destroy(&self.leader_lock)
+
+    # --- leadership -------------------------------------------------------------------------------------------------
+
+    def make_leader(self, int leader_epoch, list replicas not None, list in_sync not None, int min_in_sync):
+        """Leads from `leader_epoch` on (LeaderAndIsr): the epoch starts at the log's end; followers start unknown."""
+        cdef list others = [broker for broker in replicas if broker != self.local_broker_id]
+        cdef RemoteReplica* remotes = <RemoteReplica*>calloc(max(1, len(others)), sizeof(RemoteReplica))
+        cdef RemoteReplica* old
+        cdef int position
+        if remotes == NULL:
+            raise MemoryError
+        for position, broker in enumerate(others):
+            remotes[position].broker_id = broker
+            remotes[position].in_sync = broker in in_sync
+            remotes[position].log_end_offset = -1
+        if leader_epoch > self.current_leader_epoch:
+            self.log.assign_epoch_start(leader_epoch, self.log.end_offset)
+        cdef int32_t count = len(others)
+        cdef int32_t in_sync_count = len(in_sync)
+        with nogil:
+            pthread_rwlock_wrlock(&self.leader_lock)
+            old = self.remotes
+            self.remotes = remotes
+            self.remote_count = count
+            self.in_sync_count = in_sync_count
+            self.min_in_sync = min_in_sync
+            self.current_leader_id = self.local_broker_id
+            self.current_leader_epoch = leader_epoch
+            self.leads = True
+            pthread_rwlock_unlock(&self.leader_lock)
+            free(old)
+        self.replica_ids = list(replicas)
+        self.in_sync_ids = list(in_sync)
+        with nogil:
+            self.advance_high_watermark()
+            self.wake_waiters()
+
+    def set_min_in_sync(self, int count):
+        """`min.insync.replicas` changed."""
+        with nogil:
+            pthread_rwlock_wrlock(&self.leader_lock)
+            self.min_in_sync = count
+            pthread_rwlock_unlock(&self.leader_lock)
+
+    def close(self):
+        """The partition leaves this broker: everyone who waits for it is answered NOT_LEADER_OR_FOLLOWER."""
+        with nogil:
+            pthread_rwlock_wrlock(&self.leader_lock)
+            self.leads = False
+            self.closed = True
+            pthread_rwlock_unlock(&self.leader_lock)
+            self.fetch_purgatory.cancel(self.key)
+            self.produce_purgatory.cancel(self.key)
+
+    cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil:
+        cdef int16_t error = NONE
+        pthread_rwlock_rdlock(&self.leader_lock)
+        if not self.leads:
+            error = NOT_LEADER_OR_FOLLOWER
+        elif leader_epoch != NO_LEADER_EPOCH and leader_epoch != self.current_leader_epoch:
+            error = FENCED_LEADER_EPOCH if leader_epoch < self.current_leader_epoch else UNKNOWN_LEADER_EPOCH
+        pthread_rwlock_unlock(&self.leader_lock)
+        return error
+
+    # --- appending --------------------------------------------------------------------------------------------------
+
+    cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
+                                  AppendResult* result) noexcept nogil:
+        cdef int16_t error
+        pthread_rwlock_rdlock(&self.leader_lock)
+        if not self.leads:
+            error = NOT_LEADER_OR_FOLLOWER
+        elif acks == -1 and self.in_sync_count < self.min_in_sync:
+            error = NOT_ENOUGH_REPLICAS
+        else:
+            error = self.log.append_as_leader(records, size, self.current_leader_epoch, origin, result)
+            pthread_rwlock_unlock(&self.leader_lock)
+            if error == NONE and not result.duplicate and self.advance_high_watermark():
+                self.wake_waiters()
+            return error
+        pthread_rwlock_unlock(&self.leader_lock)
+        set_append_error(result, error)
+        return error
+
+    cdef bint advance_high_watermark(self) noexcept nogil:
+        cdef int64_t smallest = self.log.log_end_offset()
+        cdef int32_t position
+        pthread_rwlock_rdlock(&self.leader_lock)
+        for position in range(self.remote_count):
+            if self.remotes[position].in_sync and self.remotes[position].log_end_offset < smallest:
+                smallest = self.remotes[position].log_end_offset
+        cdef bint moved = self.leads and self.log.advance_high_watermark(smallest)
+        pthread_rwlock_unlock(&self.leader_lock)
+        return moved
+
+    cdef void wake_waiters(self) noexcept nogil:
+        self.fetch_purgatory.check_and_complete(self.key)
+        if self.remote_count > 0:  # alone in the ISR nothing ever waits for replication
+            self.produce_purgatory.check_and_complete(self.key)
+
+    cdef bint is_replicated_to(self, int64_t offset, int16_t* error) noexcept nogil:
+        error[0] = NONE
+        pthread_rwlock_rdlock(&self.leader_lock)
+        cdef bint leads = self.leads
+        cdef bint enough = self.in_sync_count >= self.min_in_sync
+        pthread_rwlock_unlock(&self.leader_lock)
+        if not leads:
+            error[0] = NOT_LEADER_OR_FOLLOWER
+            return True
+        if self.log.high_watermark() < offset:
+            return False
+        if not enough:
+            error[0] = NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return True
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                                  int32_t leader_epoch, ReadResult* result) noexcept nogil:
+        cdef int16_t error = self.check_leadership(leader_epoch)
+        if error != NONE:
+            result.error = error
+            result.segment = NULL
+            result.size_bytes = 0
+            result.high_watermark = result.last_stable_offset = result.log_start_offset = -1
+            return error
+        return self.log.read(offset, max_bytes, isolation, at_least_one, result)
+
+    cdef void unpin(self) noexcept nogil:
+        atomic_add_32(&self.pins, -1)
+
+    # --- Python's face ----------------------------------------------------------------------------------------------
+
+    def append_records(self, const uint8_t[::1] records not None, int acks=1, bint internal=False):
+        """Appends raw batches as the leader; `internal` admits what only a coordinator may write."""
+        cdef AppendResult result
+        cdef size_t size = records.shape[0]
+        cdef int origin = ORIGIN_COORDINATOR if internal else ORIGIN_CLIENT
+        # The log assigns offsets in place, and the caller's bytes are not ours to write into.
+        cdef uint8_t* copy = <uint8_t*>malloc(max(<size_t>1, size))
+        if copy == NULL:
+            raise MemoryError
+        if size:
+            memcpy(copy, &records[0], size)
+        with nogil:
+            self.append_to_leader(copy, size, acks, origin, &result)
+            free(copy)
+        return append_outcome(&result)
+
+    def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1):
+        """Reads raw batches from `offset` on; errors come in the outcome."""
+        cdef ReadResult result
+        cdef bytearray records = bytearray()
+        cdef uint8_t* target
+        cdef int64_t got
+        with nogil:
+            self.read_from_leader(offset, max_bytes, isolation, at_least_one, leader_epoch, &result)
+        outcome = FetchOutcome()
+        if result.size_bytes > 0:
+            records = bytearray(result.size_bytes)
+            target = records
+            with nogil:
+                got = result.segment.disk.pread(result.segment.disk.context, result.segment.descriptor, target,
+                                                <size_t>result.size_bytes, result.position)
+                segment_release(result.segment)
+            if got != result.size_bytes:
+                result.error = KAFKA_STORAGE_ERROR
+                records = bytearray()
+        outcome.error = result.error
+        outcome.records = bytes(records)
+        outcome.high_watermark = result.high_watermark
+        outcome.last_stable_offset = result.last_stable_offset
+        outcome.log_start_offset = result.log_start_offset
+        outcome.log_end_offset = result.log_end_offset
+        outcome.segment_base_offset = result.segment_base_offset
+        outcome.position = result.position
+        return outcome
+
+    def leadership_error(self, int leader_epoch=-1):
+        """The wire code that a client believing in `leader_epoch` is to get; 0 when all is well."""
+        return self.check_leadership(leader_epoch)
+
+    @property
+    def leader_id(self):
+        return self.current_leader_id
+
+    @property
+    def leader_epoch(self):
+        return self.current_leader_epoch
+
+    @property
+    def replicas(self):
+        return list(self.replica_ids)
+
+    @property
+    def in_sync_replicas(self):
+        return list(self.in_sync_ids)
+
+    @property
+    def high_watermark(self):
+        return self.log.high_watermark()
+
+    @property
+    def is_in_use(self):
+        """Whether a native thread still holds a pointer to this object."""
+        return atomic_load_32(&self.pins) > 0
+
+
+cdef void set_append_error(AppendResult* result, int16_t error) noexcept nogil:
+    result.error = error
+    result.message = NULL
+    result.failed_record_index = -1
+    result.base_offset = result.last_offset = result.log_append_time_ms = -1
+    result.log_start_offset = result.log_end_offset = -1
+    result.record_count = 0
+    result.duplicate = False
+
+
+cdef object append_outcome(const AppendResult* result):
+    outcome = AppendOutcome()
+    outcome.error = result.error
+    outcome.message = result.message.decode() if result.message != NULL else None
+    outcome.failed_record_index = result.failed_record_index
+    outcome.base_offset = result.base_offset
+    outcome.last_offset = result.last_offset
+    outcome.log_append_time_ms = result.log_append_time_ms
+    outcome.log_start_offset = result.log_start_offset
+    outcome.record_count = result.record_count
+    outcome.duplicate = result.duplicate
+    return outcome

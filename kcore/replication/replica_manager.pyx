@@ -1,0 +1,118 @@
+"""The partitions this broker holds a replica of, and the requests that wait for them (Kafka's `ReplicaManager`).
+
+Native code finds a partition by topic name or id under a shared lock and pins it. A partition that leaves the table
+is kept alive by `retired` until its last pin is gone, so no lookup ever yields a dangling pointer.
+"""
+
+from cython.operator cimport dereference
+from libc.stdint cimport int32_t, uint8_t
+from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
+
+from kcore.platform.sync cimport (
+    atomic_add_32, pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock, pthread_rwlock_unlock,
+    pthread_rwlock_wrlock,
+)
+from kcore.purgatory.purgatory cimport Purgatory
+from kcore.replication.partition cimport Partition
+
+cdef enum:
+    TOPIC_ID_SIZE = 16
+
+
+cdef cppclass PartitionTable:
+    # Keys are a topic's name or id, followed by the four bytes of the partition's index.
+    unordered_map[string, void*] by_name
+    unordered_map[string, void*] by_id
+
+
+cdef inline string table_key(const uint8_t* topic, size_t size, int32_t partition) noexcept nogil:
+    cdef string key
+    key.reserve(size + sizeof(int32_t))
+    key.append(<const char*>topic, size)
+    key.append(<const char*>&partition, sizeof(int32_t))
+    return key
+
+
+cdef class ReplicaManager:
+    """All partitions of one broker.
+
+    Parameters: `broker_id` this broker's; `fetch_purgatory` and `produce_purgatory` hold the delayed requests.
+    """
+
+    def __cinit__(self):
+        pthread_rwlock_init(&self.table_lock, NULL)
+        self.table = new PartitionTable()
+
+    def __init__(self, int broker_id, Purgatory fetch_purgatory not None, Purgatory produce_purgatory not None):
+        self.broker_id = broker_id
+        self.fetch_purgatory = fetch_purgatory
+        self.produce_purgatory = produce_purgatory
+        self.partitions = {}
+        self.retired = []
+
+    def __dealloc__(self):
+        cdef PartitionTable* table = <PartitionTable*>self.table
+        del table
+        pthread_rwlock_destroy(&self.table_lock)
+
+    cdef void* pin_by_name(self, const uint8_t* topic, int32_t topic_size, int32_t partition) noexcept nogil:
+        return pin(self, &(<PartitionTable*>self.table).by_name, table_key(topic, topic_size, partition))
+
+    cdef void* pin_by_id(self, const uint8_t* topic_id, int32_t partition) noexcept nogil:
+        return pin(self, &(<PartitionTable*>self.table).by_id, table_key(topic_id, TOPIC_ID_SIZE, partition))
+
+    # --- Python's face ----------------------------------------------------------------------------------------------
+
+    def add(self, str topic not None, int index, bytes topic_id not None, log):
+        """Takes a partition in and answers its Partition; it serves once it was made leader."""
+        cdef Partition partition = Partition(topic, index, topic_id, log, self.broker_id, self.fetch_purgatory,
+                                             self.produce_purgatory)
+        cdef bytes name = topic.encode()
+        cdef string name_key = table_key(<const uint8_t*><const char*>name, len(name), index)
+        cdef string id_key = table_key(<const uint8_t*><const char*>topic_id, TOPIC_ID_SIZE, index)
+        cdef void* pointer = <void*>partition
+        self.partitions[topic, index] = partition
+        with nogil:
+            pthread_rwlock_wrlock(&self.table_lock)
+            (<PartitionTable*>self.table).by_name[name_key] = pointer
+            (<PartitionTable*>self.table).by_id[id_key] = pointer
+            pthread_rwlock_unlock(&self.table_lock)
+        return partition
+
+    def remove(self, str topic not None, int index):
+        """Takes a partition out, answers whoever waits for it, and gives it back; None when it is not here."""
+        cdef Partition partition = self.partitions.pop((topic, index), None)
+        if partition is None:
+            return None
+        cdef bytes name = topic.encode()
+        cdef string name_key = table_key(<const uint8_t*><const char*>name, len(name), index)
+        cdef string id_key = table_key(<const uint8_t*><const char*>partition.topic_id, TOPIC_ID_SIZE, index)
+        with nogil:
+            pthread_rwlock_wrlock(&self.table_lock)
+            (<PartitionTable*>self.table).by_name.erase(name_key)
+            (<PartitionTable*>self.table).by_id.erase(id_key)
+            pthread_rwlock_unlock(&self.table_lock)
+        partition.close()
+        self.retired = [old for old in self.retired if old.is_in_use]
+        self.retired.append(partition)
+        return partition
+
+    def partition(self, str topic not None, int index):
+        """The Partition of a topic's name and index, or None."""
+        return self.partitions.get((topic, index))
+
+    def all_partitions(self):
+        """Every partition held, in no order."""
+        return list(self.partitions.values())
+
+
+cdef inline void* pin(ReplicaManager manager, unordered_map[string, void*]* table, string key) noexcept nogil:
+    cdef void* found = NULL
+    pthread_rwlock_rdlock(&manager.table_lock)
+    cdef unordered_map[string, void*].iterator place = table.find(key)
+    if place != table.end():
+        found = dereference(place).second
+        atomic_add_32(&(<Partition>found).pins, 1)
+    pthread_rwlock_unlock(&manager.table_lock)
+    return found
