@@ -3,22 +3,39 @@
 Environment:
     KCORE_SANITIZE=address|thread   instrumented build (AddressSanitizer + UBSan, or ThreadSanitizer)
     KCORE_TRACE=1                   line tracing, for coverage of .pyx files
+    KCORE_SYMBOLS=1                 release build that keeps its symbols, for perf and gdb
     KCORE_ONLY=kcore.record,...     build only the extensions under these packages
+    KCORE_JOBS=N                    processes and threads to build with (the number of cores when unset)
+
+`setup.py build_ext --inplace` leaves each extension beside its .pyx, says how far it is on stderr, and removes
+extensions whose .pyx is gone: Python would import them before a .py of the same name.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-ROOT = Path(__file__).resolve().parent
+# Relative on purpose: setuptools runs this file in its own directory, and refuses absolute paths.
+PACKAGES = [Path(name) for name in ("kcore", "kspark") if Path(name).is_dir()]
+JOBS = int(os.environ.get("KCORE_JOBS") or os.cpu_count() or 1)
+TRACE = os.environ.get("KCORE_TRACE", "") not in ("", "0")
+SYMBOLS = os.environ.get("KCORE_SYMBOLS", "") not in ("", "0")
+
+# What Cython generates is not ours to mend; tests/unit/test_headers.py compiles our own headers with -Werror.
 WARNINGS = ["-Wall", "-Wextra"]
-# What Cython generates is not ours to mend; our own C and C++ headers are compiled with -Werror by `tests/unit/test_headers.py`.
-GENERATED_CODE_NOISE = ["-Wno-unused-parameter", "-Wno-unused-function", "-Wno-missing-field-initializers", "-Wno-cast-function-type"]
-
+GENERATED_CODE_NOISE = [
+    "-Wno-unused-parameter",
+    "-Wno-unused-function",
+    "-Wno-missing-field-initializers",
+    "-Wno-cast-function-type",
+]
 SANITIZERS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"],
     "thread": ["-fsanitize=thread", "-fno-omit-frame-pointer"],
@@ -29,11 +46,19 @@ def compile_flags() -> tuple[list[str], list[str]]:
     """The compiler's and the linker's flags of the build that the environment asks for."""
     sanitizer = os.environ.get("KCORE_SANITIZE", "")
     if sanitizer and sanitizer not in SANITIZERS:
-        raise SystemExit(f"KCORE_SANITIZE={sanitizer}: must be one of {', '.join(SANITIZERS)}, or unset for a release build")
+        raise SystemExit(
+            f"KCORE_SANITIZE={sanitizer}: must be one of {', '.join(SANITIZERS)}, or unset for a release build"
+        )
     flags = ["-std=c++17", "-fvisibility=hidden", *WARNINGS, *GENERATED_CODE_NOISE]
     if sanitizer:
-        return [*flags, "-O1", "-g", *SANITIZERS[sanitizer]], SANITIZERS[sanitizer]
+        return [*flags, "-O1", "-g", *SANITIZERS[sanitizer]], ["-pthread", *SANITIZERS[sanitizer]]
+    if SYMBOLS:
+        return [*flags, "-O3", "-g", "-fno-omit-frame-pointer"], ["-pthread"]
     return [*flags, "-O3", "-g0"], ["-pthread", "-Wl,-s"]
+
+
+def module_name(source: Path) -> str:
+    return ".".join(source.with_suffix("").parts)
 
 
 def is_wanted(module: str) -> bool:
@@ -42,29 +67,88 @@ def is_wanted(module: str) -> bool:
 
 
 def extensions() -> list[Extension]:
+    """One extension for each .pyx."""
     compile_args, link_args = compile_flags()
-    macros = [("CYTHON_TRACE_NOGIL", "1")] if os.environ.get("KCORE_TRACE") else []
-    sources = sorted(path.relative_to(ROOT) for package in ("kcore", "kspark") for path in (ROOT / package).rglob("*.pyx"))
+    header_directories = sorted({str(path.parent) for package in PACKAGES for path in package.rglob("*.h")})
+    sources = sorted(path for package in PACKAGES for path in package.rglob("*.pyx"))
     return [
         Extension(
-            ".".join(source.with_suffix("").parts),
+            module_name(source),
             [str(source)],
             language="c++",
             extra_compile_args=compile_args,
             extra_link_args=link_args,
-            define_macros=macros,
-            include_dirs=["kcore/platform", "kcore/record"],
+            define_macros=[("CYTHON_TRACE_NOGIL", "1")] if TRACE else [],
+            include_dirs=header_directories,
         )
         for source in sources
-        if is_wanted(".".join(source.with_suffix("").parts))
+        if is_wanted(module_name(source))
     ]
 
 
-setup(
-    ext_modules=cythonize(
-        extensions(),
+class Progress:
+    """One line that says how far the build is; rewritten in place on a terminal, sparse elsewhere.
+
+    bin/prepare keeps what the compilers say in a file, and hands the terminal over as the descriptor KCORE_PROGRESS.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.lock = threading.Lock()
+        self.stream = os.fdopen(int(os.environ.get("KCORE_PROGRESS", "2")), "w", closefd=False)
+
+    def finished(self, module: str) -> None:
+        with self.lock:
+            self.done += 1
+            last = self.done == self.total
+            line = f"kcli: built {self.done}/{self.total} {module}"
+            if self.stream.isatty():
+                print(f"\r\033[K{line}", end="\n" if last else "", file=self.stream, flush=True)
+            elif last or self.done % 10 == 0:
+                print(line, file=self.stream, flush=True)
+
+
+class BuildExtensions(build_ext):
+    """setuptools' command, with our translation step, in parallel and with progress."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if self.parallel is None and JOBS > 1:
+            self.parallel = JOBS
+
+    def run(self) -> None:
+        if self.inplace:
+            remove_orphans()
+        super().run()
+
+    def build_extensions(self) -> None:
+        self.progress = Progress(len(self.extensions))
+        super().build_extensions()
+
+    def build_extension(self, ext: Extension) -> None:
+        super().build_extension(ext)
+        self.progress.finished(ext.name)
+
+
+def remove_orphans() -> None:
+    """Removes the built extensions whose source no longer exists."""
+    for package in PACKAGES:
+        for built in package.rglob("*.so"):
+            if not built.with_name(built.name.partition(".")[0] + ".pyx").exists():
+                built.unlink()
+
+
+def translated() -> list[Extension]:
+    """The extensions with their C++ made from the .pyx; nothing is translated for commands that build nothing."""
+    if not {"build_ext", "build", "bdist_wheel", "install", "develop", "editable_wheel"} & set(sys.argv):
+        return extensions()
+    wanted = extensions()
+    return cythonize(
+        wanted,
         build_dir="build/cython",
-        nthreads=0,
+        nthreads=JOBS if len(wanted) > 1 and JOBS > 1 else 0,
+        force="--force" in sys.argv or None,
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,
@@ -72,7 +156,9 @@ setup(
             "cdivision": True,
             "initializedcheck": False,
             "embedsignature": False,
-            "linetrace": bool(os.environ.get("KCORE_TRACE")),
+            "linetrace": TRACE,
         },
-    ),
-)
+    )
+
+
+setup(ext_modules=translated(), cmdclass={"build_ext": BuildExtensions})

@@ -1,0 +1,46 @@
+"""What every test may ask for: the machine's needs by marker, and the checkout's paths.
+
+`@pytest.mark.needs("java", "mvn")` names what a test cannot run without. Where it is missing the test is left out with
+the reason in pytest's summary; under `KCLI_TEST_ALL=1` (CI) a missing need is a failure, so that nothing is left out unseen.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EVERYTHING_MUST_RUN = os.environ.get("KCLI_TEST_ALL", "") not in ("", "0")
+
+# need -> the executable that shows it is there, and the Debian package that brings it
+NEEDS = {
+    "java": ("java", "default-jdk-headless"),
+    "mvn": ("mvn", "maven"),
+    "git": ("git", "git"),
+    "cc": ("cc", "gcc"),
+    "c++": ("c++", "g++"),
+    "man": ("man", "man-db"),
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"needs(*names): what the machine must have; any of {', '.join(NEEDS)}")
+    config.addinivalue_line("markers", "release_build: meaningless or too slow in a sanitizer build")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        for need in marker.args:
+            executable, package = NEEDS[need]
+            if shutil.which(executable) is None:
+                reason = f"needs {executable} (Debian: apt-get install {package})"
+                (pytest.fail if EVERYTHING_MUST_RUN else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The root of the checkout that is under test."""
+    return ROOT
