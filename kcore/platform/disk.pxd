@@ -54,3 +54,13 @@ cdef struct DiskOperations:
 cdef class Disk:
     """Python's face of one table. Subclasses fill `operations`; it stays valid as long as the object lives."""
     cdef DiskOperations operations
+    # Raises the OSError of a negated errno; answers a value >= 0 unchanged.
+    cdef int64_t check(self, int64_t outcome, path) except -1
+    cdef int stat_into(self, path, DiskStat* out)
+
+
+# Reads a whole file into a malloc'ed buffer (`*out`, to be freed with free()): the bytes read, or a negated errno.
+cdef int64_t read_whole_file(const DiskOperations* disk, const char* path, uint8_t** out) noexcept nogil
+# Temporary file, fdatasync, rename, directory fsync: after a crash the file is the old one or the new one, whole.
+cdef int write_file_atomically(const DiskOperations* disk, const char* path, const void* data,
+                               size_t size) noexcept nogil
