@@ -1,0 +1,157 @@
+"""The configuration of one broker: what its properties say, typed, with Kafka's defaults for the rest.
+
+Values of keys whose profile differs (`EMBEDDED_DEFAULTS`) are those that make sense where there is only one broker: a
+single machine with the embedded metadata store needs no configuration at all. What is odd but harmless about the given
+properties is collected in `warnings`, each once, for the broker to log when it starts.
+"""
+
+from __future__ import annotations
+
+from kcore.config import group_keys, log_keys, network_keys, server_keys
+from kcore.config.definition import ConfigException, index_by_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kcore.config.definition import ConfigValue
+    from kcore.config.listeners import Listeners
+
+BROKER_KEYS = index_by_name(server_keys.KEYS, network_keys.KEYS, log_keys.KEYS, group_keys.KEYS)
+
+# One broker: nothing can be replicated, and no rebalance needs to wait for members on other machines to start.
+EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "group.initial.rebalance.delay.ms": 0,
+}
+
+
+class BrokerConfig:
+    """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
+
+    __slots__ = ("_values", "listeners", "properties", "warnings")
+
+    listeners: Listeners
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        from kcore.config.listeners import Listeners
+
+        self.properties = {name: text for name, text in properties.items() if name in BROKER_KEYS}
+        self.warnings = [
+            f"{name} is not used here; it is ignored" for name in sorted(properties) if name not in BROKER_KEYS
+        ]
+        self._drop_stock_socket_buffers()
+        self._values: dict[str, ConfigValue] = {
+            name: BROKER_KEYS[name].parse(text) for name, text in self.properties.items()
+        }
+        self._check_ids()
+        self._check_directories()
+        self._note_unused_settings()
+        self.listeners = Listeners(self)
+
+    def __getitem__(self, name: str) -> ConfigValue:
+        if name in self._values:
+            return self._values[name]
+        return self.default(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in BROKER_KEYS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BROKER_KEYS)
+
+    def default(self, name: str) -> ConfigValue:
+        """What a key has without a property: Kafka's default, or that of a single broker."""
+        if name in EMBEDDED_DEFAULTS and self["metadata.store"] == "embedded":
+            return EMBEDDED_DEFAULTS[name]
+        return BROKER_KEYS[name].default
+
+    def is_set(self, name: str) -> bool:
+        """Whether the properties say anything about a key."""
+        return name in self._values
+
+    def number(self, name: str) -> int:
+        """The value of a key that is a whole number and never null."""
+        value = self[name]
+        assert isinstance(value, int), name
+        return value
+
+    def flag(self, name: str) -> bool:
+        """The value of a boolean key."""
+        value = self[name]
+        assert isinstance(value, bool), name
+        return value
+
+    def text(self, name: str) -> str | None:
+        """The value of a string key."""
+        value = self[name]
+        assert value is None or isinstance(value, str), name
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The value of a list key; null is empty."""
+        value = self[name]
+        assert value is None or isinstance(value, tuple), name
+        return value or ()
+
+    @property
+    def broker_id(self) -> int:
+        """`node.id` or `broker.id`; -1 where neither is given."""
+        return self.number("node.id") if self.is_set("node.id") else self.number("broker.id")
+
+    @property
+    def log_directories(self) -> tuple[str, ...]:
+        """`log.dirs`, or else `log.dir` (which may list several too, as in Kafka)."""
+        directories = self.texts("log.dirs")
+        if directories:
+            return directories
+        return tuple(item.strip() for item in (self.text("log.dir") or "").split(",") if item.strip())
+
+    @property
+    def metadata_directory(self) -> str:
+        """Where the embedded metadata store lies."""
+        return self.text("metadata.log.dir") or self.log_directories[0]
+
+    def _drop_stock_socket_buffers(self) -> None:
+        stock = str(network_keys.KAFKA_SOCKET_BUFFER_BYTES)
+        named = [name for name in network_keys.SOCKET_BUFFER_KEYS if self.properties.get(name, "").strip() == stock]
+        for name in named:
+            del self.properties[name]
+        if named:
+            self.warnings.append(
+                f"{' and '.join(named)} of {stock}, as in Kafka's stock files, counts as not set: "
+                "the kernel sizes socket buffers better by itself"
+            )
+
+    def _check_ids(self) -> None:
+        broker_id, node_id = self._values.get("broker.id"), self._values.get("node.id")
+        if None not in (broker_id, node_id) and broker_id != node_id:
+            raise ConfigException(f"broker.id is {broker_id} and node.id is {node_id}: they must be equal")
+        if self.broker_id < -1:
+            raise ConfigException(
+                f"Invalid value {self.broker_id} for configuration broker.id: Value must be at least 0"
+            )
+
+    def _check_directories(self) -> None:
+        directories = self.log_directories
+        if not directories or "" in directories:
+            raise ConfigException("At least one log directory must be defined via log.dirs or log.dir.")
+        if len(set(directories)) != len(directories):
+            raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}")
+
+    def _note_unused_settings(self) -> None:
+        if self["metadata.store"] != "embedded":
+            raise ConfigException("metadata.store=zookeeper is not available in this version")
+        if self.text("zookeeper.connect"):
+            self.warnings.append("zookeeper.connect is ignored: metadata.store is embedded")
+        if self.texts("controller.quorum.voters") or self.texts("controller.quorum.bootstrap.servers"):
+            self.warnings.append(
+                "controller.quorum.* is ignored: there is no Raft quorum, this broker is the controller"
+            )
+        if self["process.roles"] == ("controller",):
+            raise ConfigException("process.roles=controller: a controller without a broker does not exist here")
+        for name in ("authorizer.class.name", "create.topic.policy.class.name", "alter.config.policy.class.name"):
+            if self.text(name):
+                raise ConfigException(f"{name} names a Java class, which cannot be loaded here")

@@ -1,0 +1,163 @@
+"""Listeners: NAME://HOST:PORT addresses, the security protocol behind each name, and which of them are opened.
+
+As in Kafka a listener's name is upper case letters; what it speaks comes from `listener.security.protocol.map`.
+Listeners named in `controller.listener.names` belong to KRaft's controller and are not opened here.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import ConfigException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kcore.config.broker import BrokerConfig
+
+ANY_HOSTS = ("", "0.0.0.0", "::")
+
+
+class Endpoint:
+    """One listener. An empty host stands for every interface, port 0 for a free port."""
+
+    __slots__ = ("host", "name", "port", "security_protocol")
+
+    def __init__(self, name: str, host: str, port: int, security_protocol: str) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
+        self.security_protocol = security_protocol
+
+    def __str__(self) -> str:
+        return f"{self.name}://{bracketed(self.host)}:{self.port}"
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Endpoint) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, str, int, str]:
+        return (self.name, self.host, self.port, self.security_protocol)
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands before a port: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def parse_endpoint(text: str, protocols: dict[str, str], setting: str) -> Endpoint:
+    """One NAME://HOST:PORT; ConfigException names the setting that is wrong."""
+    name, separator, address = text.partition("://")
+    host, colon, port_text = address.rpartition(":")
+    bracket_free = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not (separator and name and colon and port_text.isascii() and port_text.isdigit()) or int(port_text) > 65535:
+        raise ConfigException(f"{setting}: {text!r} is not of the form NAME://HOST:PORT")
+    if ":" in host and bracket_free == host:
+        raise ConfigException(f"{setting}: an IPv6 address stands in brackets, as in {name}://[{host}]:{port_text}")
+    listener = name.upper()
+    protocol = protocols.get(listener)
+    if protocol is None:
+        raise ConfigException(
+            f"{setting}: no security protocol is defined for listener {listener} in listener.security.protocol.map"
+        )
+    return Endpoint(listener, bracket_free, int(port_text), protocol)
+
+
+def parse_protocol_map(items: Iterable[str]) -> dict[str, str]:
+    """Listener name -> security protocol, of NAME:PROTOCOL items."""
+    from kcore.config.network_keys import SECURITY_PROTOCOLS
+
+    protocols: dict[str, str] = {}
+    for item in items:
+        name, colon, protocol = item.partition(":")
+        listener = name.strip().upper()
+        protocol = protocol.strip().upper()
+        if not colon or not listener or protocol not in SECURITY_PROTOCOLS:
+            raise ConfigException(f"listener.security.protocol.map: {item!r} is not of the form NAME:PROTOCOL")
+        if listener in protocols:
+            raise ConfigException(f"listener.security.protocol.map: {listener} stands there twice")
+        protocols[listener] = protocol
+    return protocols
+
+
+class Listeners:
+    """What is opened, what is told to clients, and what brokers use among themselves."""
+
+    __slots__ = ("advertised", "endpoints", "inter_broker_name")
+
+    def __init__(self, config: BrokerConfig) -> None:
+        protocols = parse_protocol_map(config.texts("listener.security.protocol.map"))
+        controller_names = {name.upper() for name in config.texts("controller.listener.names")}
+        if not config.is_set("listener.security.protocol.map"):
+            for name in controller_names:
+                protocols.setdefault(name, "PLAINTEXT")
+        stated = [parse_endpoint(text, protocols, "listeners") for text in config.texts("listeners")]
+        _check_unique(stated)
+        self.endpoints = [endpoint for endpoint in stated if endpoint.name not in controller_names]
+        if not self.endpoints:
+            raise ConfigException("listeners: no listener is left for clients besides the controller's")
+        for endpoint in self.endpoints:
+            if endpoint.security_protocol != "PLAINTEXT":
+                raise ConfigException(
+                    f"listeners: {endpoint.security_protocol} of {endpoint.name} is not available in this version, "
+                    "only PLAINTEXT is"
+                )
+        self.advertised = self._parse_advertised(config, protocols, controller_names)
+        self.inter_broker_name = self._choose_inter_broker(config)
+
+    def _parse_advertised(
+        self, config: BrokerConfig, protocols: dict[str, str], controller_names: set[str]
+    ) -> dict[str, Endpoint]:
+        """Listener name -> address for clients; empty for the address that each client used itself."""
+        opened = {endpoint.name for endpoint in self.endpoints}
+        advertised: dict[str, Endpoint] = {}
+        for text in config.texts("advertised.listeners"):
+            endpoint = parse_endpoint(text, protocols, "advertised.listeners")
+            if endpoint.name in controller_names:
+                continue
+            if endpoint.name not in opened:
+                raise ConfigException(f"advertised.listeners: {endpoint.name} is not one of the listeners")
+            if endpoint.host in ANY_HOSTS[1:]:
+                raise ConfigException(
+                    f"advertised.listeners cannot use the nonroutable meta-address {endpoint.host}. "
+                    "Use a routable IP address."
+                )
+            if endpoint.name in advertised:
+                raise ConfigException(f"advertised.listeners: {endpoint.name} stands there twice")
+            advertised[endpoint.name] = endpoint
+        return advertised
+
+    def _choose_inter_broker(self, config: BrokerConfig) -> str:
+        name = config.text("inter.broker.listener.name")
+        if name is not None:
+            if config.is_set("security.inter.broker.protocol"):
+                raise ConfigException(
+                    "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
+                )
+            if all(endpoint.name != name.upper() for endpoint in self.endpoints):
+                raise ConfigException(f"inter.broker.listener.name: {name} is not one of the listeners")
+            return name.upper()
+        protocol = config.text("security.inter.broker.protocol")
+        for endpoint in self.endpoints:
+            if endpoint.name == protocol:
+                return endpoint.name
+        return self.endpoints[0].name
+
+
+def _check_unique(endpoints: list[Endpoint]) -> None:
+    """Names once; a port once too, but for an IPv4 and an IPv6 address sharing it."""
+    names = set()
+    ports: dict[int, Endpoint] = {}
+    for endpoint in endpoints:
+        if endpoint.name in names:
+            raise ConfigException(f"Each listener must have a different name, listeners: {endpoint.name}")
+        names.add(endpoint.name)
+        if endpoint.port == 0:
+            continue
+        other = ports.setdefault(endpoint.port, endpoint)
+        if other is not endpoint and (":" in other.host) == (":" in endpoint.host):
+            raise ConfigException(f"Each listener must have a different port, listeners: {endpoint.port}")

@@ -1,0 +1,108 @@
+"""The configuration of one topic: its overrides, over the broker's defaults for topics, over Kafka's.
+
+`TopicConfig` is what a log is made of: every topic configuration by name, typed. The broker's part of a default is
+found through `topic_keys.BROKER_SYNONYMS`, units converted.
+"""
+
+from __future__ import annotations
+
+from kcore.config.broker import BROKER_KEYS
+from kcore.config.definition import LONG_MAX, ConfigException
+from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import ItemsView, Iterator, Mapping
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.config.definition import ConfigKey, ConfigValue
+
+
+class TopicConfig:
+    """Typed access by Kafka's names: `config["retention.ms"]`. Overrides are validated when it is made."""
+
+    __slots__ = ("_broker", "_values", "overrides")
+
+    def __init__(self, broker: BrokerConfig, overrides: Mapping[str, str] | None = None) -> None:
+        self._broker = broker
+        self.overrides = dict(overrides or {})
+        self._values: dict[str, ConfigValue] = {name: broker_default(broker, name) for name in TOPIC_KEYS}
+        self._values.update(parse_overrides(self.overrides))
+        self._spread_timestamp_difference()
+        # Not a topic configuration, but a rule that logs are made with.
+        self._values["log.validation.header.only"] = broker["log.validation.header.only"]
+
+    def __getitem__(self, name: str) -> ConfigValue:
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, name: str, default: ConfigValue = None) -> ConfigValue:
+        """The value of a key, or `default` for a name that is none."""
+        return self._values.get(name, default)
+
+    def keys(self) -> Iterator[str]:
+        """The names, so that `dict(config)` works."""
+        return iter(self._values)
+
+    def items(self) -> ItemsView[str, ConfigValue]:
+        """Names and typed values."""
+        return self._values.items()
+
+    def number(self, name: str) -> int:
+        """The value of a key that is a whole number."""
+        value = self._values[name]
+        assert isinstance(value, int), name
+        return value
+
+    def _spread_timestamp_difference(self) -> None:
+        """The older bound counts where the newer two are not set (KIP-937)."""
+        difference = self._values["message.timestamp.difference.max.ms"]
+        if difference == LONG_MAX:
+            return
+        for name in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"):
+            if self._values[name] == LONG_MAX:
+                self._values[name] = difference
+
+
+def parse_overrides(overrides: Mapping[str, str | None]) -> dict[str, ConfigValue]:
+    """Typed values of a topic's overrides; ConfigException says what is wrong, in Kafka's words."""
+    values: dict[str, ConfigValue] = {}
+    for name, text in overrides.items():
+        config_key = TOPIC_KEYS.get(name)
+        if config_key is None:
+            raise ConfigException(f"Unknown topic config name: {name}")
+        if text is None:
+            raise ConfigException(f"Null value not supported for topic configs: {name}")
+        values[name] = config_key.parse(text)
+    return values
+
+
+def broker_default(broker: BrokerConfig, name: str) -> ConfigValue:
+    """What a topic has without an override: the strongest synonym that the broker sets, else the default."""
+    synonyms = BROKER_SYNONYMS.get(name, ())
+    for synonym, factor in synonyms:
+        if broker.is_set(synonym) and broker[synonym] is not None:
+            return _scaled(broker[synonym], factor, name)
+    return TOPIC_KEYS[name].default
+
+
+def _scaled(value: ConfigValue, factor: int, name: str) -> ConfigValue:
+    if factor != 1:
+        assert isinstance(value, int)
+        value = value * factor
+    if name == "retention.ms" and isinstance(value, int) and value < 0:
+        return -1
+    return value
+
+
+def broker_synonym_keys(name: str) -> list[ConfigKey]:
+    """The broker configurations behind a topic configuration, strongest first."""
+    return [BROKER_KEYS[synonym] for synonym, _ in BROKER_SYNONYMS.get(name, ())]
