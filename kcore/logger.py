@@ -1,0 +1,134 @@
+"""The server's log lines, without the `logging` module, whose import costs a third of the broker's start.
+
+A record is one line on stderr, in the form that Kafka's log4j configuration made familiar:
+
+    [2026-11-21 02:36:39,123] INFO [kcore.storage.log] Rolled a new segment at offset 4711
+
+Concurrency and crash policy: any thread that holds the GIL may log; every record is one write under one lock, so that
+lines never mix. Logging never raises: a message whose arguments do not fit is written with its arguments behind it, and
+a stream that cannot be written to loses the line, because a full or closed stderr must not stop a broker.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from _thread import allocate_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+DEBUG, INFO, WARN, ERROR = 10, 20, 30, 40
+LEVELS = {"TRACE": DEBUG, "DEBUG": DEBUG, "INFO": INFO, "WARN": WARN, "WARNING": WARN, "ERROR": ERROR, "FATAL": ERROR}
+MAX_REMEMBERED_WARNINGS = 1024
+
+
+class Output:
+    """Where the records of the process go and from which level on; there is one, `OUTPUT`."""
+
+    __slots__ = ("level", "lock", "stream", "warned")
+
+    def __init__(self) -> None:
+        self.level = INFO
+        self.lock = allocate_lock()
+        self.stream: TextIO | None = None  # None: whatever sys.stderr is at the time
+        self.warned: set[str] = set()
+
+    def write(self, line: str) -> None:
+        stream = sys.stderr if self.stream is None else self.stream
+        if stream is None:
+            return
+        with self.lock:
+            try:
+                stream.write(line)
+                stream.flush()
+            except (OSError, ValueError):
+                return
+
+    def is_new_warning(self, text: str) -> bool:
+        """Whether `text` was not seen before; the memory is bounded, a forgotten warning is merely repeated."""
+        with self.lock:
+            if text in self.warned:
+                return False
+            if len(self.warned) >= MAX_REMEMBERED_WARNINGS:
+                self.warned.clear()
+            self.warned.add(text)
+            return True
+
+
+OUTPUT = Output()
+
+
+class Logger:
+    """The log of one component; messages take %-style arguments, formatted only when the level is on."""
+
+    __slots__ = ("component",)
+
+    def __init__(self, component: str) -> None:
+        self.component = component
+
+    def debug(self, message: str, *arguments: object) -> None:
+        if OUTPUT.level <= DEBUG:
+            self._write("DEBUG", message, arguments, None)
+
+    def info(self, message: str, *arguments: object) -> None:
+        if OUTPUT.level <= INFO:
+            self._write("INFO", message, arguments, None)
+
+    def warn(self, message: str, *arguments: object) -> None:
+        if OUTPUT.level <= WARN:
+            self._write("WARN", message, arguments, None)
+
+    def error(self, message: str, *arguments: object, cause: BaseException | None = None) -> None:
+        """With `cause`, its traceback follows in the same write."""
+        if OUTPUT.level <= ERROR:
+            self._write("ERROR", message, arguments, cause)
+
+    def warn_once(self, message: str, *arguments: object) -> None:
+        """A warning that the same text was not given before; for what would otherwise be said with every request."""
+        text = formatted(message, arguments)
+        if OUTPUT.level <= WARN and OUTPUT.is_new_warning(f"{self.component} {text}"):
+            self._write("WARN", text, (), None)
+
+    def _write(self, level: str, message: str, arguments: tuple[object, ...], cause: BaseException | None) -> None:
+        text = formatted(message, arguments) if arguments else message
+        line = f"[{timestamp(time.time())}] {level} [{self.component}] {text}\n"
+        OUTPUT.write(line + traceback_of(cause) if cause is not None else line)
+
+
+def get_logger(component: str) -> Logger:
+    return Logger(component)
+
+
+def set_level(name: str) -> None:
+    """`name` is one of log4j's levels, in any case; an unknown one is a ValueError that lists them."""
+    level = LEVELS.get(name.upper())
+    if level is None:
+        raise ValueError(f"unknown log level {name!r}: must be one of {', '.join(LEVELS)}")
+    OUTPUT.level = level
+
+
+def set_stream(stream: TextIO | None) -> None:
+    """Sends records to `stream`; None goes back to stderr."""
+    OUTPUT.stream = stream
+
+
+def timestamp(seconds: float) -> str:
+    """Local time as log4j's ISO8601 pattern writes it: a comma before the milliseconds."""
+    milliseconds = int(seconds * 1000)
+    whole, fraction = divmod(milliseconds, 1000)
+    return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(whole))},{fraction:03d}"
+
+
+def formatted(message: str, arguments: tuple[object, ...]) -> str:
+    try:
+        return message % arguments if arguments else message
+    except Exception as error:  # an argument's __str__ may raise anything, and a log line may not
+        return f"{message} (arguments not formatted: {type(error).__name__})"
+
+
+def traceback_of(cause: BaseException) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(cause))
