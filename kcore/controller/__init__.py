@@ -1,0 +1,1 @@
+"""The controller and the stores in which it keeps the cluster's metadata."""

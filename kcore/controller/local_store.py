@@ -1,0 +1,290 @@
+"""What the stores of one machine have in common: preconditions, fencing, the order in which changes are told.
+
+A change is checked against the newest image, written as one `Transaction` by the subclass, applied to the image and
+told to the listeners. The lock is held from the check to the telling, so that the order of commits is the order in
+which listeners hear; it is re-entrant, because a listener may make a change of its own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from threading import RLock
+
+from kcore import errors, uuid
+from kcore.controller.metadata_store import PRODUCER_ID_BLOCK_SIZE, MetadataStore, MetadataStoreError
+from kcore.metadata.image import TOPIC_RESOURCE, ConfigChange, MetadataDelta, MetadataImage, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kcore.metadata.cache import MetadataListener
+    from kcore.metadata.image import BrokerRegistration, PartitionState, TopicImage
+
+LAST_PRODUCER_ID = 2**63 - 1
+
+
+class StoredState(Value):
+    """Everything that survives: the image without its brokers, and the counters."""
+
+    __slots__ = ("controller_epoch", "deleted_topic_ids", "image", "next_broker_epoch", "next_producer_id")
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        controller_epoch: int = 0,
+        next_broker_epoch: int = 0,
+        next_producer_id: int = 0,
+        deleted_topic_ids: frozenset[bytes] = frozenset(),
+    ) -> None:
+        self.image = image
+        self.controller_epoch = controller_epoch
+        self.next_broker_epoch = next_broker_epoch
+        self.next_producer_id = next_producer_id
+        self.deleted_topic_ids = deleted_topic_ids
+
+    def __hash__(self) -> int:
+        raise TypeError("a state is compared, not hashed")
+
+    def apply(self, transaction: Transaction) -> StoredState:
+        """The state after a transaction."""
+        delta = transaction.delta
+        deleted = self.deleted_topic_ids.union(topic.topic_id for topic in delta.topics_deleted)
+        return StoredState(
+            self.image.apply(delta),
+            _newer(transaction.controller_epoch, self.controller_epoch),
+            _newer(transaction.next_broker_epoch, self.next_broker_epoch),
+            _newer(transaction.next_producer_id, self.next_producer_id),
+            deleted.difference(transaction.topics_forgotten),
+        )
+
+
+def _newer(value: int | None, previous: int) -> int:
+    return previous if value is None else value
+
+
+class Transaction(Value):
+    """One change: `expected_epoch` fences it (None: not the controller's), the counters that it sets, and the delta."""
+
+    __slots__ = (
+        "controller_epoch",
+        "delta",
+        "expected_epoch",
+        "next_broker_epoch",
+        "next_producer_id",
+        "topics_forgotten",
+    )
+
+    def __init__(
+        self,
+        expected_epoch: int | None = None,
+        delta: MetadataDelta | None = None,
+        controller_epoch: int | None = None,
+        next_broker_epoch: int | None = None,
+        next_producer_id: int | None = None,
+        topics_forgotten: Iterable[bytes] = (),
+    ) -> None:
+        self.expected_epoch = expected_epoch
+        self.delta = delta if delta is not None else MetadataDelta()
+        self.controller_epoch = controller_epoch
+        self.next_broker_epoch = next_broker_epoch
+        self.next_producer_id = next_producer_id
+        self.topics_forgotten = tuple(topics_forgotten)
+
+
+class LocalMetadataStore(MetadataStore):
+    """Subclasses read and write: `_load`, `_write`, `_release`, and `name` for messages."""
+
+    __slots__ = ("_listeners", "_lock", "_state", "_telling", "_untold")
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._state: StoredState | None = None
+        self._listeners: list[MetadataListener] = []
+        self._untold: deque[tuple[MetadataImage, MetadataDelta]] = deque()
+        self._telling = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call the store."""
+
+    @abstractmethod
+    def _load(self) -> StoredState | None:
+        """Opens, and answers what is stored; None when there is nothing yet."""
+
+    @abstractmethod
+    def _create(self, cluster_id: str) -> None:
+        """Makes a new, empty store for a cluster."""
+
+    @abstractmethod
+    def _write(self, transaction: Transaction) -> None:
+        """Makes a transaction durable, or raises and leaves everything as it was.
+
+        Raises StaleControllerEpochError when `expected_epoch` is not the stored one.
+        """
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Gives back what `_load` opened."""
+
+    def open(self, cluster_id: str | None = None) -> str:
+        with self._lock:
+            try:
+                state = self._load()
+                if state is None:
+                    new_cluster_id = cluster_id or uuid.to_text(uuid.random_uuid())
+                    self._create(new_cluster_id)
+                    state = StoredState(MetadataImage(new_cluster_id))
+                elif cluster_id is not None and cluster_id != state.image.cluster_id:
+                    raise MetadataStoreError(
+                        f"{self.name} holds the metadata of cluster {state.image.cluster_id}, but meta.properties in "
+                        f"the log directories names cluster {cluster_id}: point log.dirs and metadata.log.dir at the "
+                        "data of one cluster"
+                    )
+            except BaseException:
+                self._release()
+                raise
+            self._state = state
+            return state.image.cluster_id
+
+    def close(self) -> None:
+        with self._lock:
+            self._state = None
+            self._release()
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._opened().image
+
+    def _opened(self) -> StoredState:
+        state = self._state
+        if state is None:
+            raise MetadataStoreError(f"{self.name} is not open")
+        return state
+
+    def subscribe(self, listener: MetadataListener) -> None:
+        with self._lock:
+            image = self.image
+            self._listeners.append(listener)
+            listener(image, image.as_delta())
+
+    def _commit(self, transaction: Transaction) -> None:
+        """Write, apply, tell. Called under the lock."""
+        self._write(transaction)
+        self._state = state = self._opened().apply(transaction)
+        if transaction.delta == MetadataDelta():
+            return
+        self._untold.append((state.image, transaction.delta))
+        if not self._telling:
+            self._tell()
+
+    def _tell(self) -> None:
+        failure: Exception | None = None
+        self._telling = True
+        try:
+            while self._untold:
+                image, delta = self._untold.popleft()
+                for listener in tuple(self._listeners):
+                    try:
+                        listener(image, delta)
+                    except Exception as error:
+                        failure = failure or error
+        finally:
+            self._telling = False
+        if failure is not None:
+            raise failure
+
+    def claim_controller(self, broker_id: int) -> int:
+        with self._lock:
+            epoch = self._opened().controller_epoch + 1
+            delta = MetadataDelta(controller_id=broker_id)
+            self._commit(Transaction(delta=delta, controller_epoch=epoch))
+            return epoch
+
+    def register_broker(self, registration: BrokerRegistration) -> BrokerRegistration:
+        with self._lock:
+            epoch = self._opened().next_broker_epoch
+            registered = registration.replace(broker_epoch=epoch)
+            delta = MetadataDelta(brokers_registered=(registered,))
+            self._commit(Transaction(delta=delta, next_broker_epoch=epoch + 1))
+            return registered
+
+    def unregister_broker(self, broker_id: int, broker_epoch: int) -> None:
+        with self._lock:
+            registered = self.image.brokers.get(broker_id)
+            if registered is None or registered.broker_epoch != broker_epoch:
+                raise errors.StaleBrokerEpochError(
+                    f"Broker {broker_id} is not registered with broker epoch {broker_epoch}."
+                )
+            self._commit(Transaction(delta=MetadataDelta(brokers_unregistered=(broker_id,))))
+
+    def create_topic(self, controller_epoch: int, topic: TopicImage, overrides: Mapping[str, str]) -> None:
+        with self._lock:
+            if topic.name in self.image.topics:
+                raise errors.TopicAlreadyExistsError(f"Topic '{topic.name}' already exists.")
+            if topic.topic_id in self.image.topics_by_id:
+                raise errors.TopicAlreadyExistsError(f"Topic id {uuid.to_text(topic.topic_id)} is taken.")
+            configs = (ConfigChange(TOPIC_RESOURCE, topic.name, overrides),) if overrides else ()
+            self._commit(Transaction(controller_epoch, MetadataDelta(topics_created=(topic,), configs_changed=configs)))
+
+    def delete_topic(self, controller_epoch: int, topic_id: bytes) -> None:
+        with self._lock:
+            topic = self.image.topics_by_id.get(topic_id)
+            if topic is None:
+                raise errors.UnknownTopicIdError(f"There is no topic with id {uuid.to_text(topic_id)}.")
+            self._commit(Transaction(controller_epoch, MetadataDelta(topics_deleted=(topic,))))
+
+    def add_partitions(self, controller_epoch: int, states: Iterable[PartitionState]) -> None:
+        added = tuple(states)
+        with self._lock:
+            counts: dict[str, int] = {}
+            for state in added:
+                topic = self.image.topics.get(state.topic)
+                if topic is None:
+                    raise errors.UnknownTopicOrPartitionError(f"There is no topic '{state.topic}'.")
+                count = counts.get(state.topic, len(topic.partitions))
+                if state.partition != count:
+                    raise errors.InvalidPartitionsError(
+                        f"Partition {count} of topic '{state.topic}' is the next to add, not {state.partition}."
+                    )
+                counts[state.topic] = count + 1
+            self._commit(Transaction(controller_epoch, MetadataDelta(partitions_added=added)))
+
+    def update_partition_states(self, controller_epoch: int, states: Iterable[PartitionState]) -> None:
+        changed = tuple(states)
+        with self._lock:
+            for state in changed:
+                stored = self.image.partition(state.topic, state.partition)
+                if stored is None:
+                    raise errors.UnknownTopicOrPartitionError(
+                        f"There is no partition {state.partition} of topic '{state.topic}'."
+                    )
+                if state.partition_epoch != stored.partition_epoch + 1:
+                    raise errors.InvalidUpdateVersionError(
+                        f"Partition {state.topic}-{state.partition} stands at partition epoch "
+                        f"{stored.partition_epoch}, which {state.partition_epoch} does not follow."
+                    )
+            self._commit(Transaction(controller_epoch, MetadataDelta(partitions_changed=changed)))
+
+    def set_configs(self, controller_epoch: int, resource_type: int, name: str, overrides: Mapping[str, str]) -> None:
+        with self._lock:
+            change = ConfigChange(resource_type, name, overrides)
+            self._commit(Transaction(controller_epoch, MetadataDelta(configs_changed=(change,))))
+
+    def allocate_producer_ids(self, controller_epoch: int) -> range:
+        with self._lock:
+            first = self._opened().next_producer_id
+            end = first + PRODUCER_ID_BLOCK_SIZE
+            if end > LAST_PRODUCER_ID:
+                raise errors.UnknownServerError("All producer ids are used up.")
+            self._commit(Transaction(controller_epoch, next_producer_id=end))
+            return range(first, end)
+
+    def deleted_topic_ids(self) -> frozenset[bytes]:
+        return self._opened().deleted_topic_ids
+
+    def forget_deleted_topics(self, controller_epoch: int, topic_ids: Iterable[bytes]) -> None:
+        with self._lock:
+            self._commit(Transaction(controller_epoch, topics_forgotten=topic_ids))

@@ -1,0 +1,1 @@
+"""The cluster's metadata: brokers, topics, partitions and configurations as one immutable image, and its cache."""
