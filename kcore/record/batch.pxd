@@ -51,3 +51,6 @@ cdef void set_base_offset(uint8_t* batch, int64_t base_offset) noexcept nogil
 cdef void set_partition_leader_epoch(uint8_t* batch, int32_t epoch) noexcept nogil
 # Fields inside it: sets the log append time and its attribute bit, and computes the checksum anew.
 cdef void set_log_append_time(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms) noexcept nogil
+# The same for CreateTime: the maximum of the records' own times, with the attribute bit as `log_append_time` says.
+cdef void set_max_timestamp(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms,
+                            bint log_append_time) noexcept nogil

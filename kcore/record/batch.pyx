@@ -1,0 +1,102 @@
+"""The head of a record batch of magic 2 (KIP-98; DefaultRecordBatch of Apache Kafka), read and patched in place.
+
+batch.pxd shows the layout. Concurrency: pure functions over borrowed bytes; whoever owns the bytes decides who may
+patch them. Foreign bytes are read through the checked cursor; the setters are called only after `read_batch_header`
+has proved that the whole batch is there.
+"""
+
+from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from kcore.cursor cimport Cursor, cursor_over, read_int8, read_int16, read_int32, read_int64
+from kcore.record.crc cimport crc32c
+
+cdef extern from "<endian.h>" nogil:
+    uint64_t htobe64(uint64_t)
+    uint32_t htobe32(uint32_t)
+
+cdef enum:
+    LEADER_EPOCH_POSITION = 12
+    CRC_POSITION = 17
+    ATTRIBUTES_POSITION = 21
+    MAX_TIMESTAMP_POSITION = 35
+    # A message of magic 0 without key and value: crc, magic, attributes and two lengths.
+    SMALLEST_OLD_MESSAGE = 14
+
+
+cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader* out) noexcept nogil:
+    cdef Cursor cursor = cursor_over(data, size)
+    cdef int32_t counted_bytes
+    out.size_bytes = 0
+    out.magic = -1
+    if size < LOG_OVERHEAD:
+        return BATCH_INCOMPLETE
+    out.base_offset = read_int64(&cursor)
+    counted_bytes = read_int32(&cursor)
+    if counted_bytes < SMALLEST_OLD_MESSAGE or counted_bytes > INT32_MAX - LOG_OVERHEAD:
+        return BATCH_INVALID
+    out.size_bytes = counted_bytes + LOG_OVERHEAD
+    if size <= MAGIC_POSITION:
+        return BATCH_INCOMPLETE
+    out.partition_leader_epoch = read_int32(&cursor)
+    out.magic = read_int8(&cursor)
+    if out.magic < 0 or out.magic > 2:
+        return BATCH_UNKNOWN_MAGIC
+    if out.magic < 2:
+        return BATCH_OLD_MAGIC if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
+    if out.size_bytes < BATCH_HEADER_SIZE:
+        return BATCH_INVALID
+    if size < BATCH_HEADER_SIZE:
+        return BATCH_INCOMPLETE
+    out.crc = <uint32_t>read_int32(&cursor)
+    out.attributes = read_int16(&cursor)
+    out.last_offset_delta = read_int32(&cursor)
+    out.base_timestamp = read_int64(&cursor)
+    out.max_timestamp = read_int64(&cursor)
+    out.producer_id = read_int64(&cursor)
+    out.producer_epoch = read_int16(&cursor)
+    out.base_sequence = read_int32(&cursor)
+    out.record_count = read_int32(&cursor)
+    # Unsigned, so that a hostile base offset wraps instead of overflowing; the sign is judged by the callers' rules.
+    out.last_offset = <int64_t>(<uint64_t>out.base_offset + <uint64_t><int64_t>out.last_offset_delta)
+    if out.last_offset_delta < 0 or out.record_count < 0:
+        return BATCH_INVALID
+    return BATCH_OK if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
+
+
+cdef bint has_valid_checksum(const uint8_t* batch, const BatchHeader* header) noexcept nogil:
+    return crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION) == header.crc
+
+
+cdef inline void write_int32(uint8_t* target, int32_t value) noexcept nogil:
+    cdef uint32_t raw = htobe32(<uint32_t>value)
+    memcpy(target, &raw, 4)
+
+
+cdef inline void write_int64(uint8_t* target, int64_t value) noexcept nogil:
+    cdef uint64_t raw = htobe64(<uint64_t>value)
+    memcpy(target, &raw, 8)
+
+
+cdef void set_base_offset(uint8_t* batch, int64_t base_offset) noexcept nogil:
+    write_int64(batch, base_offset)
+
+
+cdef void set_partition_leader_epoch(uint8_t* batch, int32_t epoch) noexcept nogil:
+    write_int32(batch + LEADER_EPOCH_POSITION, epoch)
+
+
+cdef void set_log_append_time(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms) noexcept nogil:
+    set_max_timestamp(batch, header, timestamp_ms, True)
+
+
+cdef void set_max_timestamp(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms,
+                            bint log_append_time) noexcept nogil:
+    cdef uint8_t low_attributes = <uint8_t>(header.attributes & 0xFF)
+    if log_append_time:
+        low_attributes |= <uint8_t>TIMESTAMP_TYPE_MASK
+    else:
+        low_attributes &= <uint8_t>~TIMESTAMP_TYPE_MASK
+    batch[ATTRIBUTES_POSITION + 1] = low_attributes
+    write_int64(batch + MAX_TIMESTAMP_POSITION, timestamp_ms)
+    write_int32(batch + CRC_POSITION,
+                <int32_t>crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION))

@@ -1,0 +1,6 @@
+from collections.abc import Buffer
+
+HARDWARE: bool
+
+def checksum(data: Buffer, crc: int = 0) -> int: ...
+def software_checksum(data: Buffer, crc: int = 0) -> int: ...
