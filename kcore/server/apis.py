@@ -1,0 +1,73 @@
+"""The table of APIs: which keys and versions this broker serves, and which module handles each.
+
+A handler module is imported when its API is first asked for, so that a broker starts without them. The lowest version of
+Produce is advertised as 0 although only 3 and later are served: librdkafka before 2.4 turns compression off against a
+broker whose lowest is higher (KAFKA-18659), and no client that asks for record format 2 ever uses the versions below.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+PRODUCE = 0
+FETCH = 1
+API_VERSIONS = 18
+
+
+class ApiEntry:
+    """One API: the versions it is served in, and its handler, a module under `handlers/`."""
+
+    __slots__ = ("_module", "advertised_min_version", "key", "max_version", "min_version", "module_name")
+
+    def __init__(
+        self, key: int, min_version: int, max_version: int, module_name: str, advertised_min_version: int | None = None
+    ) -> None:
+        self.key = key
+        self.min_version = min_version
+        self.max_version = max_version
+        self.module_name = module_name
+        self.advertised_min_version = min_version if advertised_min_version is None else advertised_min_version
+        self._module: ModuleType | None = None
+
+    def serves(self, version: int) -> bool:
+        """Whether requests of a version are answered."""
+        return self.min_version <= version <= self.max_version
+
+    @property
+    def handler(self) -> ModuleType:
+        """The handler module, imported by the first who asks."""
+        module = self._module
+        if module is None:
+            from importlib import import_module
+
+            module = self._module = import_module(f"kcore.server.handlers.{self.module_name}")
+        return module
+
+
+TABLE = (
+    ApiEntry(PRODUCE, 3, 11, "produce", advertised_min_version=0),
+    ApiEntry(FETCH, 4, 17, "fetch"),
+    ApiEntry(2, 1, 10, "list_offsets"),
+    ApiEntry(3, 0, 13, "metadata"),
+    ApiEntry(API_VERSIONS, 0, 4, "api_versions"),
+    ApiEntry(19, 2, 7, "create_topics"),
+    ApiEntry(20, 1, 6, "delete_topics"),
+    ApiEntry(22, 0, 5, "init_producer_id"),
+    ApiEntry(23, 2, 4, "offset_for_leader_epoch"),
+    ApiEntry(32, 1, 4, "describe_configs"),
+    ApiEntry(60, 0, 2, "describe_cluster"),
+)
+BY_KEY = {entry.key: entry for entry in TABLE}
+
+
+def advertised() -> Iterator[dict[str, int]]:
+    """The rows of an ApiVersions response."""
+    for entry in TABLE:
+        yield {
+            "api_key": entry.key,
+            "min_version": entry.advertised_min_version,
+            "max_version": entry.max_version,
+        }

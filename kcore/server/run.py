@@ -1,0 +1,119 @@
+"""A broker as a process: start, tell the caller, wait for SIGTERM or SIGINT, stop.
+
+Signals wake the main thread through a pipe (`signal.set_wakeup_fd`): it blocks in one `read` while the broker serves.
+A second signal during the shutdown ends the process at once, as recovery makes that safe.
+
+Exit codes: 0 after a signal, 1 when the broker could not start or lost all of its log directories.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from kcore.logger import get_logger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kcore.server.broker import Broker
+
+LOG = get_logger("kcore.server.run")
+
+# A handler thread that holds the interpreter gives it up after this long when another one waits for it.
+SWITCH_INTERVAL_S = 0.0005
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class StartedBroker:
+    """What a caller may say about a broker that serves."""
+
+    __slots__ = ("broker_id", "cluster_id", "data_dir", "listeners", "pid")
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker_id = broker.broker_id
+        self.cluster_id = broker.cluster_id
+        self.listeners = [str(endpoint) for endpoint in broker.advertised_for_display()]
+        self.pid = os.getpid()
+        self.data_dir = broker.config.log_directories[0]
+
+
+def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None]) -> int:
+    """Runs a broker until a signal ends it; answers the process's exit code.
+
+    ConfigException, OSError and the errors of LogManager and MetadataStore reach the caller when the broker cannot start;
+    their texts say what is wrong.
+    """
+    from kcore.config.broker import BrokerConfig
+    from kcore.server.broker import Broker
+
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    signals = SignalPipe()
+    try:
+        broker = Broker(BrokerConfig(properties), on_fatal=signals.wake)
+        broker.startup()
+        try:
+            signals.install_debug_hook(
+                broker.config.flag("kcli.debug.hooks"), broker.config.number("kcli.debug.hold.ms")
+            )
+            on_started(StartedBroker(broker))
+            name = signals.wait()
+            LOG.info("Stopping: %s", name or "the broker cannot go on")
+        finally:
+            broker.shutdown()
+        return 1 if broker.failed else 0
+    finally:
+        signals.close()
+
+
+class SignalPipe:
+    """Turns SIGTERM and SIGINT into something the main thread can wait for.
+
+    SIGUSR2, where the debug hook is on, makes the main thread hold the interpreter lock natively: for as long as that lasts
+    no Python code of the process runs, which is how tests prove that produce and fetch do not need any.
+    """
+
+    def __init__(self) -> None:
+        self._receiver, self._sender = os.pipe()
+        os.set_blocking(self._sender, False)
+        self._hold_ms = 0
+        self._previous = {number: signal.signal(number, self._note) for number in STOP_SIGNALS}
+        self._previous_wakeup = signal.set_wakeup_fd(self._sender, warn_on_full_buffer=False)
+
+    def _note(self, number: int, frame: object) -> None:
+        """The byte that `set_wakeup_fd` writes is all that is wanted of a signal."""
+
+    def install_debug_hook(self, enabled: bool, hold_ms: int) -> None:
+        """Lets SIGUSR2 hold the interpreter lock for `hold_ms`."""
+        if enabled:
+            self._hold_ms = hold_ms
+            self._previous[signal.SIGUSR2] = signal.signal(signal.SIGUSR2, self._note)
+
+    def wake(self) -> None:
+        """Ends `wait` from another thread."""
+        os.write(self._sender, bytes(1))
+
+    def wait(self) -> str | None:
+        """The name of the signal that asks for the end; None when `wake` did."""
+        while True:
+            for number in os.read(self._receiver, 64):
+                if number == signal.SIGUSR2 and self._hold_ms:
+                    from kcore.server.interpreter_hold import hold_interpreter
+
+                    hold_interpreter(self._hold_ms)
+                elif number in STOP_SIGNALS:
+                    for stop_signal in STOP_SIGNALS:
+                        signal.signal(stop_signal, signal.SIG_DFL)
+                    return signal.Signals(number).name
+                elif number == 0:
+                    return None
+
+    def close(self) -> None:
+        """Puts back what was there before."""
+        signal.set_wakeup_fd(self._previous_wakeup)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        os.close(self._receiver)
+        os.close(self._sender)
