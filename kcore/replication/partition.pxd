@@ -48,4 +48,6 @@ cdef class Partition:
     cdef bint is_replicated_to(self, int64_t offset, int16_t* error) noexcept nogil
     cdef bint advance_high_watermark(self) noexcept nogil
     cdef void wake_waiters(self) noexcept nogil
+    # Keeps the object alive for native code; answers its own pointer.
+    cdef void* pin(self) noexcept nogil
     cdef void unpin(self) noexcept nogil

@@ -202,6 +202,10 @@ cdef class Partition:
             return error
         return self.log.read(offset, max_bytes, isolation, at_least_one, result)
 
+    cdef void* pin(self) noexcept nogil:
+        atomic_add_32(&self.pins, 1)
+        return <void*>self
+
     cdef void unpin(self) noexcept nogil:
         atomic_add_32(&self.pins, -1)
 

@@ -10,7 +10,7 @@ from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 
 from kcore.platform.sync cimport (
-    atomic_add_32, pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock, pthread_rwlock_unlock,
+    pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock, pthread_rwlock_unlock,
     pthread_rwlock_wrlock,
 )
 from kcore.purgatory.purgatory cimport Purgatory
@@ -112,7 +112,6 @@ cdef inline void* pin(ReplicaManager manager, unordered_map[string, void*]* tabl
     pthread_rwlock_rdlock(&manager.table_lock)
     cdef unordered_map[string, void*].iterator place = table.find(key)
     if place != table.end():
-        found = dereference(place).second
-        atomic_add_32(&(<Partition>found).pins, 1)
+        found = (<Partition>dereference(place).second).pin()
     pthread_rwlock_unlock(&manager.table_lock)
     return found

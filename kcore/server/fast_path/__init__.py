@@ -1,0 +1,5 @@
+"""Produce and Fetch on the processor's own thread, without the GIL.
+
+A shortcut to the same rules: requests are read by hand-written readers, everything else is Partition's and Log's.
+Whatever is rare or wrong is left to the Python handlers before anything has been done.
+"""

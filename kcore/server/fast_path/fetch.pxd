@@ -1,0 +1,35 @@
+"""Fetch on the processor's thread."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from kcore.network.dispatch cimport Disposition, NativeRequest
+from kcore.network.response cimport Response
+from kcore.network.socket_server cimport SocketServer
+from kcore.purgatory.purgatory cimport DelayedOperation
+from kcore.replication.replica_manager cimport ReplicaManager
+from kcore.server.fast_path.fetch_request cimport FetchRequest
+from kcore.storage.log cimport ReadResult
+
+# One request, from its first read to its answer. It owns what it points to, save what `request` borrows from the frame
+# until `keep_names` copies it.
+cdef struct Fetch:
+    DelayedOperation operation   # first: the purgatory knows a Fetch by it
+    void* path
+    uint64_t connection
+    int32_t correlation_id
+    int isolation
+    FetchRequest request
+    void** partitions            # pinned, in the order of request.partitions
+    ReadResult* reads            # likewise
+    uint8_t* names
+    bint failed                  # a partition answers with an error
+    int64_t size_bytes           # of all records read
+
+cdef class FetchPath:
+    cdef readonly ReplicaManager replicas
+    cdef SocketServer server
+    cdef int32_t fetch_max_bytes
+
+    cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil
+    cdef bint take_on(self, NativeRequest* request, Fetch* fetch) noexcept nogil
+    cdef Disposition wait(self, Fetch* fetch) noexcept nogil

@@ -1,0 +1,37 @@
+"""A fetch request, read where it was received."""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+
+cdef struct FetchPartition:
+    int32_t index
+    int32_t leader_epoch         # as the client believes; -1 for none
+    int32_t last_fetched_epoch   # of a follower's last record; -1 for none
+    int32_t max_bytes
+    int64_t offset
+
+cdef struct FetchTopic:
+    const uint8_t* name          # borrowed: the name up to version 12, the 16 bytes of the id from 13 on
+    int32_t name_size
+    int32_t first                # index of its first partition in `partitions`
+    int32_t count
+
+cdef struct FetchRequest:
+    int16_t version
+    bint flexible
+    bint by_id
+    int32_t replica_id           # -1 for a consumer
+    int32_t max_wait_ms
+    int32_t min_bytes
+    int32_t max_bytes
+    int8_t isolation_level       # 0 read_uncommitted, 1 read_committed
+    int32_t session_id
+    int32_t session_epoch
+    FetchTopic* topics
+    int32_t topic_count
+    FetchPartition* partitions
+    int32_t partition_count
+    int32_t partition_capacity
+
+# False when the bytes are no fetch request of `version` (4 to 17). Either way release it with free_fetch_request.
+cdef bint read_fetch_request(const uint8_t* body, size_t size, int16_t version, FetchRequest* out) noexcept nogil
+cdef void free_fetch_request(FetchRequest* request) noexcept nogil

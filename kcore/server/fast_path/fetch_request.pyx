@@ -1,0 +1,180 @@
+"""The native reader of fetch requests, versions 4 to 17. Its grammar is `kcore/protocol/schemas`' Fetch.
+
+    replica_id(-14) max_wait_ms min_bytes max_bytes isolation_level session_id(7+) session_epoch(7+)
+    [topic: name(-12) or id(13+) [partition: index leader_epoch(9+) offset last_fetched_epoch(12+) log_start_offset(5+)
+    max_bytes]] [forgotten(7+): name or id [index]] rack_id(11+)
+
+From version 12 on lengths are compact and every structure ends with tagged fields; from 15 on the replica's id stands in
+the tagged field 1 of the request.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from kcore.cursor cimport (
+    Cursor, cursor_over, read_int8, read_int32, read_int64, read_unsigned_varint, take,
+)
+from kcore.server.fast_path.fields cimport read_array_size, read_string, skip_tags
+
+cdef enum:
+    FIRST_WITH_LOG_START_OFFSET = 5
+    FIRST_WITH_SESSION = 7
+    FIRST_WITH_LEADER_EPOCH = 9
+    FIRST_WITH_RACK = 11
+    FIRST_FLEXIBLE = 12
+    FIRST_BY_ID = 13
+    FIRST_WITH_REPLICA_STATE = 15
+    REPLICA_STATE_TAG = 1
+    TOPIC_ID_SIZE = 16
+    SMALLEST_TOPIC = 3           # a compact name, a compact array's size, no tags
+    SMALLEST_PARTITION = 16      # index, offset and max bytes
+    SMALLEST_INDEX = 4
+
+
+cdef bint read_fetch_request(const uint8_t* body, size_t size, int16_t version, FetchRequest* out) noexcept nogil:
+    cdef Cursor cursor = cursor_over(body, size)
+    cdef int32_t position, ignored
+    memset(out, 0, sizeof(FetchRequest))
+    out.version = version
+    out.flexible = version >= FIRST_FLEXIBLE
+    out.by_id = version >= FIRST_BY_ID
+    out.session_epoch = -1
+    out.replica_id = -1 if version >= FIRST_WITH_REPLICA_STATE else read_int32(&cursor)
+    out.max_wait_ms = read_int32(&cursor)
+    out.min_bytes = read_int32(&cursor)
+    out.max_bytes = read_int32(&cursor)
+    out.isolation_level = read_int8(&cursor)
+    if version >= FIRST_WITH_SESSION:
+        out.session_id = read_int32(&cursor)
+        out.session_epoch = read_int32(&cursor)
+    out.topic_count = read_array_size(&cursor, out.flexible, SMALLEST_TOPIC)
+    if cursor.failed:
+        return False
+    out.topics = <FetchTopic*>calloc(max(1, out.topic_count), sizeof(FetchTopic))
+    if out.topics == NULL:
+        return False
+    for position in range(out.topic_count):
+        if not read_topic(&cursor, out, &out.topics[position]):
+            return False
+    if version >= FIRST_WITH_SESSION:
+        skip_forgotten_topics(&cursor, out)
+    if version >= FIRST_WITH_RACK:
+        read_string(&cursor, out.flexible, &ignored)
+    if out.flexible:
+        read_request_tags(&cursor, out)
+    return not cursor.failed and cursor.position == cursor.end
+
+
+cdef bint read_topic(Cursor* cursor, FetchRequest* out, FetchTopic* topic) noexcept nogil:
+    cdef int32_t position
+    read_topic_name(cursor, out, topic)
+    topic.first = out.partition_count
+    topic.count = read_array_size(cursor, out.flexible, SMALLEST_PARTITION)
+    if cursor.failed or topic.name == NULL or not grow_partitions(out, topic.count):
+        return False
+    for position in range(topic.count):
+        read_partition(cursor, out, &out.partitions[topic.first + position])
+    out.partition_count += topic.count
+    skip_tags(cursor, out.flexible)
+    return not cursor.failed
+
+
+cdef inline void read_topic_name(Cursor* cursor, const FetchRequest* request, FetchTopic* topic) noexcept nogil:
+    if request.by_id:
+        topic.name = take(cursor, TOPIC_ID_SIZE)
+        topic.name_size = TOPIC_ID_SIZE
+    else:
+        topic.name = read_string(cursor, request.flexible, &topic.name_size)
+
+
+cdef void read_partition(Cursor* cursor, const FetchRequest* request, FetchPartition* out) noexcept nogil:
+    out.index = read_int32(cursor)
+    out.leader_epoch = read_int32(cursor) if request.version >= FIRST_WITH_LEADER_EPOCH else -1
+    out.offset = read_int64(cursor)
+    out.last_fetched_epoch = read_int32(cursor) if request.version >= FIRST_FLEXIBLE else -1
+    if request.version >= FIRST_WITH_LOG_START_OFFSET:
+        read_int64(cursor)  # a follower's log start offset
+    out.max_bytes = read_int32(cursor)
+    skip_tags(cursor, request.flexible)
+
+
+cdef void skip_forgotten_topics(Cursor* cursor, const FetchRequest* request) noexcept nogil:
+    """Without a session there is nothing to forget."""
+    cdef int32_t topics = read_array_size(cursor, request.flexible, SMALLEST_TOPIC)
+    cdef FetchTopic topic
+    while topics > 0 and not cursor.failed:
+        read_topic_name(cursor, request, &topic)
+        take(cursor, <int64_t>SMALLEST_INDEX * read_array_size(cursor, request.flexible, SMALLEST_INDEX))
+        skip_tags(cursor, request.flexible)
+        topics -= 1
+
+
+cdef void read_request_tags(Cursor* cursor, FetchRequest* out) noexcept nogil:
+    cdef uint32_t count = read_unsigned_varint(cursor)
+    cdef uint32_t tag, size
+    cdef const uint8_t* data
+    cdef Cursor state
+    while count > 0 and not cursor.failed:
+        tag = read_unsigned_varint(cursor)
+        size = read_unsigned_varint(cursor)
+        data = take(cursor, size)
+        if data != NULL and tag == REPLICA_STATE_TAG and out.version >= FIRST_WITH_REPLICA_STATE:
+            state = cursor_over(data, size)
+            out.replica_id = read_int32(&state)
+            cursor.failed = cursor.failed or state.failed
+        count -= 1
+
+
+cdef bint grow_partitions(FetchRequest* out, int32_t more) noexcept nogil:
+    cdef int64_t wanted = <int64_t>out.partition_count + more
+    cdef FetchPartition* grown
+    if wanted <= out.partition_capacity:
+        return True
+    wanted = max(wanted, <int64_t>8)
+    grown = <FetchPartition*>realloc(out.partitions, <size_t>wanted * sizeof(FetchPartition))
+    if grown == NULL:
+        return False
+    out.partitions = grown
+    out.partition_capacity = <int32_t>wanted
+    return True
+
+
+cdef void free_fetch_request(FetchRequest* request) noexcept nogil:
+    free(request.topics)
+    free(request.partitions)
+    request.topics = NULL
+    request.partitions = NULL
+
+
+def parse_fetch_request(const uint8_t[::1] body not None, int version):
+    """What the native reader makes of a body, for comparison with the codec: None when it refuses.
+
+    Returns a dict of the scalar fields, and `topics` as [(name or id, [(index, leader_epoch, offset, last_fetched_epoch,
+    max_bytes), ...]), ...].
+    """
+    cdef FetchRequest request
+    cdef FetchTopic* topic
+    cdef FetchPartition* partition
+    cdef int32_t position, inner
+    cdef const uint8_t* start = NULL
+    if body.shape[0] > 0:
+        start = &body[0]
+    parsed = None
+    if read_fetch_request(start, body.shape[0], version, &request):
+        topics = []
+        for position in range(request.topic_count):
+            topic = &request.topics[position]
+            partitions = []
+            for inner in range(topic.first, topic.first + topic.count):
+                partition = &request.partitions[inner]
+                partitions.append((partition.index, partition.leader_epoch, partition.offset,
+                                   partition.last_fetched_epoch, partition.max_bytes))
+            topics.append(((<const char*>topic.name)[:topic.name_size], partitions))
+        parsed = {
+            "replica_id": request.replica_id, "max_wait_ms": request.max_wait_ms, "min_bytes": request.min_bytes,
+            "max_bytes": request.max_bytes, "isolation_level": request.isolation_level,
+            "session_id": request.session_id, "session_epoch": request.session_epoch, "topics": topics,
+        }
+    free_fetch_request(&request)
+    return parsed

@@ -1,0 +1,108 @@
+"""A growing buffer that responses are written into; big endian, as Kafka reads it.
+
+Without memory `failed` is set and everything written afterwards is dropped: check it once, at the end.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, strlen
+
+cdef extern from "<endian.h>" nogil:
+    uint64_t htobe64(uint64_t)
+    uint32_t htobe32(uint32_t)
+
+cdef struct Output:
+    uint8_t* data
+    size_t size
+    size_t capacity
+    bint failed
+
+
+cdef inline uint8_t* reserve(Output* output, size_t size) noexcept nogil:
+    """Room for `size` more bytes, counted as written; NULL without memory."""
+    cdef size_t wanted = output.size + size
+    cdef size_t capacity = output.capacity
+    cdef uint8_t* grown
+    if output.failed:
+        return NULL
+    if wanted > capacity:
+        capacity = max(wanted, max(<size_t>256, 2 * capacity))
+        grown = <uint8_t*>realloc(output.data, capacity)
+        if grown == NULL:
+            output.failed = True
+            return NULL
+        output.data = grown
+        output.capacity = capacity
+    output.size = wanted
+    return output.data + (wanted - size)
+
+
+cdef inline void output_free(Output* output) noexcept nogil:
+    free(output.data)
+    output.data = NULL
+    output.size = output.capacity = 0
+
+
+cdef inline void put_bytes(Output* output, const void* data, size_t size) noexcept nogil:
+    cdef uint8_t* target = reserve(output, size)
+    if target != NULL and size > 0:
+        memcpy(target, data, size)
+
+
+cdef inline void put_int8(Output* output, int8_t value) noexcept nogil:
+    put_bytes(output, &value, 1)
+
+
+cdef inline void put_int16(Output* output, int16_t value) noexcept nogil:
+    cdef uint8_t* target = reserve(output, 2)
+    if target != NULL:
+        target[0] = <uint8_t>(value >> 8)
+        target[1] = <uint8_t>value
+
+
+cdef inline void put_int32(Output* output, int32_t value) noexcept nogil:
+    cdef uint32_t raw = htobe32(<uint32_t>value)
+    put_bytes(output, &raw, 4)
+
+
+cdef inline void put_int64(Output* output, int64_t value) noexcept nogil:
+    cdef uint64_t raw = htobe64(<uint64_t>value)
+    put_bytes(output, &raw, 8)
+
+
+cdef inline void put_unsigned_varint(Output* output, uint32_t value) noexcept nogil:
+    while value >= 0x80:
+        put_int8(output, <int8_t>(value | 0x80))
+        value >>= 7
+    put_int8(output, <int8_t>value)
+
+
+cdef inline void put_array_size(Output* output, int32_t count, bint flexible) noexcept nogil:
+    if flexible:
+        put_unsigned_varint(output, <uint32_t>count + 1)
+    else:
+        put_int32(output, count)
+
+
+cdef inline void put_string(Output* output, const uint8_t* text, int32_t size, bint flexible) noexcept nogil:
+    """A string, or null when `text` is NULL."""
+    if text == NULL:
+        if flexible:
+            put_unsigned_varint(output, 0)
+        else:
+            put_int16(output, -1)
+        return
+    if flexible:
+        put_unsigned_varint(output, <uint32_t>size + 1)
+    else:
+        put_int16(output, <int16_t>size)
+    put_bytes(output, text, size)
+
+
+cdef inline void put_sentence(Output* output, const char* text, bint flexible) noexcept nogil:
+    put_string(output, <const uint8_t*>text, <int32_t>strlen(text) if text != NULL else 0, flexible)
+
+
+cdef inline void put_no_tags(Output* output, bint flexible) noexcept nogil:
+    if flexible:
+        put_int8(output, 0)

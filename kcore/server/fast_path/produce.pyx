@@ -1,0 +1,275 @@
+"""Produce requests of versions 3 to 11, appended and answered without the GIL.
+
+Two passes: the first resolves and pins every partition and looks at what could go another way (an unknown partition, a
+transactional id, records that the version forbids, a codec that the system lacks), and leaves the whole request to
+`handlers/produce.py` if anything does; the second appends, and can only end in an answer.
+
+With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended. It is encoded
+at once; only the partitions' error codes may still change, and are patched in place.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from kcore.errors cimport NONE, REQUEST_TIMED_OUT
+from kcore.network.dispatch cimport CLOSE, DELAYED, RESPONDED, TO_HANDLER, DispatchEntry, Disposition, NativeRequest
+from kcore.network.response cimport Response, response_bytes, response_init
+from kcore.network.socket_server cimport SocketServer
+from kcore.purgatory.purgatory cimport DelayedOperation
+from kcore.record.batch cimport COMPRESSION_MASK
+from kcore.record.compression cimport codec_is_available
+from kcore.record.validator cimport ORIGIN_CLIENT
+from kcore.replication.partition cimport Partition
+from kcore.replication.replica_manager cimport ReplicaManager
+from kcore.server.fast_path.output cimport (
+    Output, output_free, put_array_size, put_int16, put_int32, put_int64, put_no_tags, put_sentence, put_string,
+)
+from kcore.server.fast_path.produce_request cimport (
+    PartitionRecords, ProduceRequest, TopicRecords, free_produce_request, read_produce_request,
+)
+from kcore.server.produce_rules cimport check_produce_records
+from kcore.storage.log cimport AppendResult
+
+cdef enum:
+    PRODUCE_KEY = 0
+    FIRST_VERSION = 3
+    LAST_VERSION = 11
+    FIRST_FLEXIBLE = 9
+    FIRST_VERSION_WITH_LOG_START_OFFSET = 5
+    FIRST_VERSION_WITH_RECORD_ERRORS = 8
+    ATTRIBUTES_LOW_BYTE = 22
+    ALL_REPLICAS = -1
+
+# A partition whose part of the answer waits for replication.
+cdef struct PendingPartition:
+    void* partition              # pinned
+    int64_t required_offset
+    size_t error_position        # of its error code in the answer
+
+cdef struct DelayedProduce:
+    DelayedOperation operation   # first: the purgatory knows a DelayedProduce by it
+    void* path
+    uint64_t connection
+    Output answer
+    int32_t count
+    PendingPartition pending[1]  # `count` of them follow
+
+
+cdef class ProducePath:
+    """The native handler of Produce; `install` puts it into the server's dispatch table."""
+
+    def __init__(self, ReplicaManager replicas not None, SocketServer server not None):
+        self.replicas = replicas
+        self.server = server
+
+    def install(self):
+        """Lets the processors answer Produce; keep this object for as long as they run."""
+        cdef DispatchEntry* entry = &self.server.dispatch.entries[PRODUCE_KEY]
+        entry.context = <void*>self
+        entry.min_version = FIRST_VERSION
+        entry.max_version = LAST_VERSION
+        entry.first_flexible = FIRST_FLEXIBLE
+        entry.handle = handle_produce
+
+    cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil:
+        cdef ProduceRequest produce
+        cdef void** partitions = NULL
+        cdef Disposition disposition = TO_HANDLER
+        cdef int32_t position
+        if (read_produce_request(request.frame + request.body, request.size - request.body, request.api_version,
+                                 &produce)
+                and not produce.transactional and -1 <= produce.acks <= 1):
+            partitions = <void**>calloc(max(1, produce.partition_count), sizeof(void*))
+            if partitions != NULL and self.pin_all(&produce, partitions):
+                disposition = self.append_all(request, &produce, partitions, response)
+        if partitions != NULL:
+            for position in range(produce.partition_count):
+                if partitions[position] != NULL:
+                    (<Partition>partitions[position]).unpin()
+            free(partitions)
+        free_produce_request(&produce)
+        return disposition
+
+    cdef bint pin_all(self, const ProduceRequest* produce, void** partitions) noexcept nogil:
+        """Fills `partitions`; False when one of them is not for this path."""
+        cdef int32_t topic_position, position
+        cdef const TopicRecords* topic
+        cdef const PartitionRecords* records
+        cdef const char* message
+        for topic_position in range(produce.topic_count):
+            topic = &produce.topics[topic_position]
+            for position in range(topic.first, topic.first + topic.count):
+                records = &produce.partitions[position]
+                if (check_produce_records(records.records, records.size_bytes, produce.version, &message) != NONE
+                        or not is_readable(records)):
+                    return False
+                partitions[position] = self.replicas.pin_by_name(topic.name, topic.name_size, records.index)
+                if partitions[position] == NULL:
+                    return False
+        return True
+
+    cdef Disposition append_all(self, NativeRequest* request, const ProduceRequest* produce, void** partitions,
+                                Response* response) noexcept nogil:
+        cdef Output answer = Output(NULL, 0, 0, False)
+        cdef DelayedProduce* delayed = new_delayed(<void*>self, produce.partition_count)
+        cdef int32_t topic_position
+        cdef bint failed = False
+        if delayed == NULL:
+            return CLOSE
+        put_int32(&answer, request.correlation_id)
+        put_no_tags(&answer, produce.flexible)
+        put_array_size(&answer, produce.topic_count, produce.flexible)
+        for topic_position in range(produce.topic_count):
+            failed |= append_topic(produce, &produce.topics[topic_position], partitions, &answer, delayed)
+        put_int32(&answer, 0)  # throttle time
+        put_no_tags(&answer, produce.flexible)
+        if produce.acks == 0:
+            response.empty = True
+            output_free(&answer)
+            free(delayed)
+            return CLOSE if failed else RESPONDED
+        if delayed.count == 0:
+            free(delayed)
+            return hand_over(&answer, response)
+        return self.wait(request, produce, &answer, delayed)
+
+    cdef Disposition wait(self, NativeRequest* request, const ProduceRequest* produce, Output* answer,
+                          DelayedProduce* delayed) noexcept nogil:
+        cdef uint64_t* keys = <uint64_t*>malloc(delayed.count * sizeof(uint64_t))
+        cdef int32_t position
+        if keys == NULL or answer.failed:
+            free(keys)
+            output_free(answer)
+            free(delayed)
+            return CLOSE
+        delayed.connection = request.connection
+        delayed.answer = answer[0]
+        for position in range(delayed.count):
+            keys[position] = (<Partition>delayed.pending[position].partition).key
+            # The request's own pins end with the request.
+            delayed.pending[position].partition = (<Partition>delayed.pending[position].partition).pin()
+        self.replicas.produce_purgatory.try_complete_else_watch(&delayed.operation, keys, delayed.count,
+                                                                produce.timeout_ms)
+        free(keys)
+        return DELAYED
+
+
+cdef Disposition handle_produce(void* context, NativeRequest* request, Response* response) noexcept nogil:
+    return (<ProducePath>context).handle(request, response)
+
+
+cdef inline bint is_readable(const PartitionRecords* records) noexcept nogil:
+    """Whether the codec of the first batch can be read without the GIL on this system."""
+    return (records.size_bytes > ATTRIBUTES_LOW_BYTE
+            and codec_is_available(records.records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK))
+
+
+cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic, void** partitions, Output* answer,
+                       DelayedProduce* delayed) noexcept nogil:
+    """Appends a topic's records and writes its part of the answer; True when one of them failed."""
+    cdef int32_t position
+    cdef int16_t error
+    cdef AppendResult result
+    cdef const PartitionRecords* records
+    cdef bint failed = False
+    put_string(answer, topic.name, topic.name_size, produce.flexible)
+    put_array_size(answer, topic.count, produce.flexible)
+    for position in range(topic.first, topic.first + topic.count):
+        records = &produce.partitions[position]
+        error = (<Partition>partitions[position]).append_to_leader(
+            records.records, <size_t>records.size_bytes, produce.acks, ORIGIN_CLIENT, &result)
+        failed |= error != NONE
+        put_int32(answer, records.index)
+        if produce.acks == ALL_REPLICAS and error == NONE:
+            wait_for_replicas(delayed, partitions[position], result.last_offset + 1, answer)
+        write_result(answer, produce, &result)
+    put_no_tags(answer, produce.flexible)
+    return failed
+
+
+cdef inline void wait_for_replicas(DelayedProduce* delayed, void* partition, int64_t required_offset,
+                                   Output* answer) noexcept nogil:
+    cdef int16_t error
+    cdef PendingPartition* pending = &delayed.pending[delayed.count]
+    if (<Partition>partition).is_replicated_to(required_offset, &error) and error == NONE:
+        return
+    pending.partition = partition
+    pending.required_offset = required_offset
+    pending.error_position = answer.size
+    delayed.count += 1
+
+
+cdef void write_result(Output* answer, const ProduceRequest* produce, const AppendResult* result) noexcept nogil:
+    put_int16(answer, result.error)
+    put_int64(answer, result.base_offset)
+    put_int64(answer, result.log_append_time_ms)
+    if produce.version >= FIRST_VERSION_WITH_LOG_START_OFFSET:
+        put_int64(answer, result.log_start_offset)
+    if produce.version >= FIRST_VERSION_WITH_RECORD_ERRORS:
+        if result.error != NONE and result.failed_record_index >= 0:
+            put_array_size(answer, 1, produce.flexible)
+            put_int32(answer, result.failed_record_index)
+            put_sentence(answer, result.message, produce.flexible)
+            put_no_tags(answer, produce.flexible)
+        else:
+            put_array_size(answer, 0, produce.flexible)
+        put_sentence(answer, result.message if result.error != NONE else NULL, produce.flexible)
+    put_no_tags(answer, produce.flexible)
+
+
+cdef Disposition hand_over(Output* answer, Response* response) noexcept nogil:
+    cdef uint8_t* target = response_bytes(response, answer.size) if not answer.failed else NULL
+    if target != NULL:
+        memcpy(target, answer.data, answer.size)
+    output_free(answer)
+    return RESPONDED if target != NULL else CLOSE
+
+
+cdef DelayedProduce* new_delayed(void* path, int32_t capacity) noexcept nogil:
+    cdef DelayedProduce* delayed = <DelayedProduce*>calloc(
+        1, sizeof(DelayedProduce) + <size_t>capacity * sizeof(PendingPartition))
+    if delayed != NULL:
+        delayed.path = path
+        delayed.operation.try_complete = is_replicated
+        delayed.operation.complete = answer_delayed
+        delayed.operation.release = free_delayed
+    return delayed
+
+
+cdef bint is_replicated(DelayedOperation* operation) noexcept nogil:
+    cdef DelayedProduce* delayed = <DelayedProduce*>operation
+    cdef int32_t position
+    cdef int16_t error
+    for position in range(delayed.count):
+        if not (<Partition>delayed.pending[position].partition).is_replicated_to(
+                delayed.pending[position].required_offset, &error):
+            return False
+    return True
+
+
+cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nogil:
+    cdef DelayedProduce* delayed = <DelayedProduce*>operation
+    cdef PendingPartition* pending
+    cdef Response response
+    cdef int32_t position
+    cdef int16_t error
+    response_init(&response)
+    for position in range(delayed.count):
+        pending = &delayed.pending[position]
+        if not (<Partition>pending.partition).is_replicated_to(pending.required_offset, &error):
+            error = REQUEST_TIMED_OUT
+        delayed.answer.data[pending.error_position] = <uint8_t>(error >> 8)
+        delayed.answer.data[pending.error_position + 1] = <uint8_t>error
+    if hand_over(&delayed.answer, &response) == CLOSE:
+        response.close_after = True
+    (<ProducePath>delayed.path).server.respond(delayed.connection, &response)
+
+
+cdef void free_delayed(DelayedOperation* operation) noexcept nogil:
+    cdef DelayedProduce* delayed = <DelayedProduce*>operation
+    cdef int32_t position
+    for position in range(delayed.count):
+        (<Partition>delayed.pending[position].partition).unpin()
+    output_free(&delayed.answer)
+    free(delayed)

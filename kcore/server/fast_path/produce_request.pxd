@@ -1,0 +1,30 @@
+"""A produce request, read where it was received."""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+
+cdef struct PartitionRecords:
+    int32_t index
+    uint8_t* records             # borrowed from the frame; NULL when null
+    int64_t size_bytes
+
+cdef struct TopicRecords:
+    const uint8_t* name          # borrowed from the frame
+    int32_t name_size
+    int32_t first                # index of its first partition in `partitions`
+    int32_t count
+
+cdef struct ProduceRequest:
+    int16_t version
+    bint flexible
+    bint transactional           # carries a transactional id
+    int16_t acks
+    int32_t timeout_ms
+    TopicRecords* topics
+    int32_t topic_count
+    PartitionRecords* partitions
+    int32_t partition_count
+    int32_t partition_capacity
+
+# False when the bytes are no produce request of `version` (3 to 11). Either way release it with free_produce_request.
+cdef bint read_produce_request(uint8_t* body, size_t size, int16_t version, ProduceRequest* out) noexcept nogil
+cdef void free_produce_request(ProduceRequest* request) noexcept nogil

@@ -1,0 +1,114 @@
+"""The native reader of produce requests, versions 3 to 11. Its grammar is `kcore/protocol/schemas`' Produce.
+
+    transactional_id acks timeout_ms [topic: name [partition: index records]]
+
+From version 9 on strings, arrays and records have compact lengths and every structure ends with tagged fields.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, take
+from kcore.server.fast_path.fields cimport read_array_size, read_length, read_string, skip_tags
+
+cdef enum:
+    FIRST_FLEXIBLE = 9
+    SMALLEST_TOPIC = 3           # a compact name, a compact array's size, no tags
+    SMALLEST_PARTITION = 5       # an index and a compact length
+
+
+cdef bint read_produce_request(uint8_t* body, size_t size, int16_t version, ProduceRequest* out) noexcept nogil:
+    cdef Cursor cursor = cursor_over(body, size)
+    cdef int32_t ignored, position
+    memset(out, 0, sizeof(ProduceRequest))
+    out.version = version
+    out.flexible = version >= FIRST_FLEXIBLE
+    out.transactional = read_string(&cursor, out.flexible, &ignored) != NULL
+    out.acks = read_int16(&cursor)
+    out.timeout_ms = read_int32(&cursor)
+    out.topic_count = read_array_size(&cursor, out.flexible, SMALLEST_TOPIC)
+    if cursor.failed:
+        return False
+    out.topics = <TopicRecords*>calloc(max(1, out.topic_count), sizeof(TopicRecords))
+    if out.topics == NULL:
+        return False
+    for position in range(out.topic_count):
+        if not read_topic(&cursor, out, &out.topics[position]):
+            return False
+    skip_tags(&cursor, out.flexible)
+    return not cursor.failed and cursor.position == cursor.end
+
+
+cdef bint read_topic(Cursor* cursor, ProduceRequest* out, TopicRecords* topic) noexcept nogil:
+    cdef int32_t position
+    topic.name = read_string(cursor, out.flexible, &topic.name_size)
+    topic.first = out.partition_count
+    topic.count = read_array_size(cursor, out.flexible, SMALLEST_PARTITION)
+    if cursor.failed or topic.name == NULL or not grow_partitions(out, topic.count):
+        return False
+    for position in range(topic.count):
+        read_partition(cursor, out.flexible, &out.partitions[topic.first + position])
+    out.partition_count += topic.count
+    skip_tags(cursor, out.flexible)
+    return not cursor.failed
+
+
+cdef void read_partition(Cursor* cursor, bint flexible, PartitionRecords* partition) noexcept nogil:
+    partition.index = read_int32(cursor)
+    partition.size_bytes = read_length(cursor, flexible, False)
+    partition.records = NULL
+    if partition.size_bytes >= 0:
+        partition.records = <uint8_t*>take(cursor, partition.size_bytes)
+    skip_tags(cursor, flexible)
+
+
+cdef bint grow_partitions(ProduceRequest* out, int32_t more) noexcept nogil:
+    cdef int64_t wanted = <int64_t>out.partition_count + more
+    cdef PartitionRecords* grown
+    if wanted <= out.partition_capacity:
+        return True
+    wanted = max(wanted, <int64_t>8)
+    grown = <PartitionRecords*>realloc(out.partitions, <size_t>wanted * sizeof(PartitionRecords))
+    if grown == NULL:
+        return False
+    out.partitions = grown
+    out.partition_capacity = <int32_t>wanted
+    return True
+
+
+cdef void free_produce_request(ProduceRequest* request) noexcept nogil:
+    free(request.topics)
+    free(request.partitions)
+    request.topics = NULL
+    request.partitions = NULL
+
+
+def parse_produce_request(const uint8_t[::1] body not None, int version):
+    """What the native reader makes of a body, for comparison with the codec: None when it refuses.
+
+    Returns (transactional, acks, timeout_ms, [(topic, [(index, records or None), ...]), ...]).
+    """
+    cdef ProduceRequest request
+    cdef TopicRecords* topic
+    cdef PartitionRecords* partition
+    cdef int32_t position, inner
+    cdef uint8_t* start = NULL
+    if body.shape[0] > 0:
+        start = <uint8_t*>&body[0]  # read only: the frame is writable for the log's sake
+    cdef bint valid = read_produce_request(start, body.shape[0], version, &request)
+    topics = []
+    if valid:
+        for position in range(request.topic_count):
+            topic = &request.topics[position]
+            partitions = []
+            for inner in range(topic.first, topic.first + topic.count):
+                partition = &request.partitions[inner]
+                records = None
+                if partition.size_bytes >= 0:
+                    records = (<const char*>partition.records)[:partition.size_bytes]
+                partitions.append((partition.index, records))
+            topics.append(((<const char*>topic.name)[:topic.name_size], partitions))
+    parsed = (bool(request.transactional), request.acks, request.timeout_ms, topics) if valid else None
+    free_produce_request(&request)
+    return parsed

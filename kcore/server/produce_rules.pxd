@@ -1,0 +1,7 @@
+"""What a produce request's records must be before any log looks at them."""
+
+from libc.stdint cimport int16_t, int64_t, uint8_t
+
+# A wire error, with a static sentence in *message; NONE when the log may have them. `records` may be NULL.
+cdef int16_t check_produce_records(const uint8_t* records, int64_t size, int16_t version,
+                                   const char** message) noexcept nogil
