@@ -1,0 +1,245 @@
+"""The controller: the one place where topics, leaders and ISRs change (Kafka's `QuorumController`).
+
+It decides with the pure functions beside it and hands each decision to the `MetadataStore` as one transaction under its
+controller epoch; what the brokers learn, they learn from the store's subscription. It keeps nothing of its own but the
+epoch, so that a crash at any point loses nothing that was answered.
+
+Concurrency: handler threads call it at once; its lock is held from the look at the image to the commit. It is never
+taken under a lock of the data plane.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from kcore import errors
+from kcore.config.definition import ConfigException
+from kcore.config.topic import TopicConfig, parse_overrides
+from kcore.controller.internal_topics import internal_topic
+from kcore.controller.leader_election import elect_leader, with_isr
+from kcore.controller.new_topic import NewTopic, TopicResult
+from kcore.controller.topic_plan import plan_partitions, plan_topic
+from kcore.errors import KafkaError
+from kcore.metadata.image import TOPIC_RESOURCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.controller.metadata_store import MetadataStore
+    from kcore.controller.new_topic import NewPartitions
+    from kcore.metadata.image import BrokerRegistration, MetadataImage, PartitionState, TopicImage
+
+    ConfigValidator = Callable[[Mapping[str, str]], object]
+
+
+class Controller:
+    """`validate_configs` raises ConfigException for overrides that a topic cannot have."""
+
+    __slots__ = ("_config", "_epoch", "_lock", "_store", "_validate_configs")
+
+    def __init__(
+        self, store: MetadataStore, config: BrokerConfig, validate_configs: ConfigValidator = parse_overrides
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._validate_configs = validate_configs
+        self._epoch = -1
+        self._lock = RLock()
+
+    @property
+    def epoch(self) -> int:
+        """The controller epoch, -1 before `start`."""
+        return self._epoch
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed metadata."""
+        return self._store.image
+
+    def start(self, broker_id: int) -> None:
+        """Takes office as the controller on a broker, and fences the one before."""
+        with self._lock:
+            self._epoch = self._store.claim_controller(broker_id)
+
+    # Brokers and leaders
+
+    def register_broker(self, registration: BrokerRegistration) -> BrokerRegistration:
+        """A broker has started: it is announced, and elected where nobody else leads; the answer has its broker epoch.
+
+        A partition that it led before gets a new leader epoch too, since it was away in between.
+        """
+        with self._lock:
+            registered = self._store.register_broker(registration)
+            broker_id = registered.broker_id
+            alive = self.image.brokers
+            self._elect(
+                (
+                    state
+                    for state in self.image.partitions()
+                    if broker_id in state.replicas and (state.leader == broker_id or state.leader not in alive)
+                ),
+                alive,
+            )
+            return registered
+
+    def unregister_broker(self, broker_id: int, broker_epoch: int) -> None:
+        """A broker is about to stop: others take over what they can, and it is gone from the metadata.
+
+        What nobody can take over keeps its leader on paper: it will be the next one as well.
+        """
+        with self._lock:
+            alive = frozenset(self.image.brokers) - {broker_id}
+            self._elect(
+                (
+                    state
+                    for state in self.image.partitions()
+                    if broker_id in state.isr and any(replica in alive for replica in state.isr)
+                ),
+                alive,
+            )
+            self._store.unregister_broker(broker_id, broker_epoch)
+
+    def fail_partitions(self, broker_id: int, partitions: Iterable[tuple[str, int]]) -> None:
+        """A broker lost the log directory of some partitions: others lead them now, or nobody."""
+        with self._lock:
+            image = self.image
+            states = (image.partition(topic, partition) for topic, partition in partitions)
+            led = (state for state in states if state is not None and state.leader == broker_id)
+            self._elect(led, frozenset(image.brokers) - {broker_id})
+
+    def _elect(self, states: Iterable[PartitionState], alive: Collection[int]) -> None:
+        changed = [elect_leader(state, alive, self._allows_unclean_election(state.topic)) for state in states]
+        if changed:
+            self._store.update_partition_states(self._epoch, changed)
+
+    def _allows_unclean_election(self, topic: str) -> bool:
+        override = self.image.topic_configs(topic).get("unclean.leader.election.enable")
+        if override is None:
+            return self._config.flag("unclean.leader.election.enable")
+        return bool(parse_overrides({"unclean.leader.election.enable": override})["unclean.leader.election.enable"])
+
+    def alter_partition(
+        self,
+        broker_id: int,
+        topic: str,
+        partition: int,
+        *,
+        leader_epoch: int,
+        partition_epoch: int,
+        isr: Sequence[int],
+    ) -> PartitionState:
+        """A leader's wish for another ISR (AlterPartition, KIP-497); the answer is the new state."""
+        with self._lock:
+            state = self.image.partition(topic, partition)
+            if state is None:
+                raise errors.UnknownTopicOrPartitionError()
+            if leader_epoch < state.leader_epoch:
+                raise errors.FencedLeaderEpochError()
+            if leader_epoch > state.leader_epoch:
+                raise errors.NotControllerError()
+            if partition_epoch != state.partition_epoch:
+                raise errors.InvalidUpdateVersionError()
+            if state.leader != broker_id or broker_id not in isr or not set(isr) <= set(state.replicas):
+                raise errors.InvalidRequestError(
+                    f"Broker {broker_id} may not set the ISR of {topic}-{partition} to {list(isr)}: it must lead the "
+                    "partition, be in the ISR itself, and name replicas only."
+                )
+            if any(replica not in self.image.brokers for replica in isr):
+                raise errors.IneligibleReplicaError()
+            changed = with_isr(state, isr)
+            self._store.update_partition_states(self._epoch, (changed,))
+            return changed
+
+    # Topics
+
+    def create_topics(self, topics: Iterable[NewTopic], validate_only: bool = False) -> list[TopicResult]:
+        """Creates each topic in a transaction of its own; a name that stands twice is created not at all."""
+        requested = list(topics)
+        names = [new.name for new in requested]
+        results = []
+        for name in dict.fromkeys(names):
+            if names.count(name) > 1:
+                results.append(TopicResult(name, error=errors.InvalidRequestError("Duplicate topic name.")))
+            else:
+                results.append(self._create_topic(requested[names.index(name)], validate_only))
+        return results
+
+    def _create_topic(self, new: NewTopic, validate_only: bool) -> TopicResult:
+        try:
+            with self._lock:
+                topic = plan_topic(new, self.image, self._config)
+                self._check_configs(new.configs)
+                if not validate_only:
+                    self._store.create_topic(self._epoch, topic, new.configs)
+                return TopicResult(new.name, topic)
+        except KafkaError as error:
+            return TopicResult(new.name, error=error)
+
+    def auto_create_topics(self, names: Iterable[str]) -> list[TopicResult]:
+        """Creates topics on first use: internal ones as they have to be, others with the broker's defaults."""
+        return self.create_topics(internal_topic(name, self._config) or NewTopic(name) for name in names)
+
+    def create_partitions(self, additions: Iterable[NewPartitions], validate_only: bool = False) -> list[TopicResult]:
+        """Adds partitions to topics, each topic in a transaction of its own."""
+        return [self._create_partitions(new, validate_only) for new in additions]
+
+    def _create_partitions(self, new: NewPartitions, validate_only: bool) -> TopicResult:
+        try:
+            with self._lock:
+                states = plan_partitions(new, self.image)
+                if not validate_only:
+                    self._store.add_partitions(self._epoch, states)
+                return TopicResult(new.name, self.image.topics[new.name])
+        except KafkaError as error:
+            return TopicResult(new.name, error=error)
+
+    def delete_topics(self, names: Iterable[str] = (), topic_ids: Iterable[bytes] = ()) -> list[TopicResult]:
+        """Deletes topics by name or id; results come in the order of names, then ids."""
+        by_name = [self._delete_topic(name, self.image.topics.get(name), by_id=False) for name in names]
+        by_id = [self._delete_topic("", self.image.topics_by_id.get(topic_id), by_id=True) for topic_id in topic_ids]
+        return by_name + by_id
+
+    def _delete_topic(self, name: str, topic: TopicImage | None, *, by_id: bool) -> TopicResult:
+        try:
+            if not self._config.flag("delete.topic.enable"):
+                raise errors.TopicDeletionDisabledError()
+            if topic is None:
+                raise errors.UnknownTopicIdError() if by_id else errors.UnknownTopicOrPartitionError()
+            with self._lock:
+                self._store.delete_topic(self._epoch, topic.topic_id)
+            return TopicResult(topic.name, topic)
+        except KafkaError as error:
+            return TopicResult(name, topic, error)
+
+    def set_topic_configs(self, topic: str, overrides: Mapping[str, str]) -> None:
+        """Replaces all overrides of a topic."""
+        with self._lock:
+            if topic not in self.image.topics:
+                raise errors.UnknownTopicOrPartitionError()
+            self._check_configs(overrides)
+            self._store.set_configs(self._epoch, TOPIC_RESOURCE, topic, overrides)
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """The effective configuration of a topic: its overrides over the broker's defaults."""
+        return TopicConfig(self._config, self.image.topic_configs(topic))
+
+    def _check_configs(self, overrides: Mapping[str, str]) -> None:
+        try:
+            self._validate_configs(overrides)
+        except ConfigException as error:
+            raise errors.InvalidConfigError(str(error)) from error
+
+    def finish_deletions(self) -> None:
+        """Says that no directory of a deleted topic is left, once the log manager has seen to all of them."""
+        with self._lock:
+            topic_ids = self._store.deleted_topic_ids()
+            if topic_ids:
+                self._store.forget_deleted_topics(self._epoch, topic_ids)
+
+    # Producer ids
+
+    def allocate_producer_ids(self) -> range:
+        """A block of producer ids for one broker (KIP-730)."""
+        return self._store.allocate_producer_ids(self._epoch)

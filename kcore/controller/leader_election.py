@@ -1,0 +1,37 @@
+"""Who leads a partition: pure functions from a partition's state and the brokers that are alive to its next state.
+
+Kafka's `PartitionLeaderElectionAlgorithms`: the first replica of the assignment that is alive and in sync leads, and
+the ISR keeps the members that are alive. Without one the partition has no leader and its ISR stays, since only its
+members have every committed record; unless unclean election is allowed, which makes the first replica that is alive the
+leader and the whole ISR, and may lose records. Every election raises the leader epoch, also one that the old leader wins: what
+it wrote before it went away is told apart from what it writes now.
+"""
+
+from __future__ import annotations
+
+from kcore.metadata.image import NO_LEADER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from kcore.metadata.image import PartitionState
+
+
+def elect_leader(state: PartitionState, alive: Container[int], unclean: bool = False) -> PartitionState:
+    """The state after an election."""
+    leader = next((replica for replica in state.replicas if replica in alive and replica in state.isr), NO_LEADER)
+    isr = tuple(replica for replica in state.isr if replica in alive)
+    if leader == NO_LEADER and unclean:
+        leader = next((replica for replica in state.replicas if replica in alive), NO_LEADER)
+        isr = (leader,)
+    if leader == NO_LEADER:
+        isr = state.isr
+    return state.replace(
+        leader=leader, isr=isr, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1
+    )
+
+
+def with_isr(state: PartitionState, isr: Iterable[int]) -> PartitionState:
+    """The same leadership with other replicas in sync."""
+    return state.replace(isr=tuple(isr), partition_epoch=state.partition_epoch + 1)

@@ -1,0 +1,98 @@
+"""Which brokers hold which partition of a new topic (Kafka's `AdminUtils`, rack-unaware, and manual assignments).
+
+The first replicas, which lead, go round the brokers from a random start. The other replicas follow the first one at a
+shift that grows by one each time the first replicas have gone round, so that the followers of one leader are spread
+over all other brokers: with five brokers, three replicas and start and shift 0,
+
+    partition  0      1      2      3      4      5      6
+    replicas   0 1 2  1 2 3  2 3 4  3 4 0  4 0 1  0 2 3  1 3 4
+"""
+
+from __future__ import annotations
+
+import random
+
+from kcore import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+def assign_replicas(
+    broker_ids: Iterable[int],
+    partitions: int,
+    replication_factor: int,
+    *,
+    first_partition: int = 0,
+    start: int | None = None,
+    shift: int | None = None,
+) -> list[tuple[int, ...]]:
+    """The replicas of `partitions` partitions; start and shift are random unless given."""
+    brokers = sorted(broker_ids)
+    if partitions <= 0:
+        raise errors.InvalidPartitionsError("Number of partitions must be larger than 0.")
+    if replication_factor <= 0:
+        raise errors.InvalidReplicationFactorError("Replication factor must be larger than 0.")
+    if replication_factor > len(brokers):
+        raise errors.InvalidReplicationFactorError(
+            f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}."
+        )
+    start = random.randrange(len(brokers)) if start is None else start
+    shift = random.randrange(len(brokers)) if shift is None else shift
+    assignment = []
+    for partition in range(first_partition, first_partition + partitions):
+        if partition > 0 and partition % len(brokers) == 0:
+            shift += 1
+        first = (partition + start) % len(brokers)
+        others = (_follower(first, shift, index, len(brokers)) for index in range(replication_factor - 1))
+        assignment.append((brokers[first], *(brokers[other] for other in others)))
+    return assignment
+
+
+def _follower(first: int, shift: int, index: int, brokers: int) -> int:
+    return (first + 1 + (shift + index) % (brokers - 1)) % brokers
+
+
+def check_manual_assignment(
+    assignments: Mapping[int, Sequence[int]],
+    broker_ids: Iterable[int],
+    *,
+    first_partition: int = 0,
+    replication_factor: int | None = None,
+) -> list[tuple[int, ...]]:
+    """The replicas by partition, or InvalidReplicaAssignmentError.
+
+    Partitions number on from `first_partition`; all have as many replicas as `replication_factor` says, or else as the
+    first of them.
+    """
+    expected = range(first_partition, first_partition + len(assignments))
+    if sorted(assignments) != list(expected):
+        raise errors.InvalidReplicaAssignmentError("partitions should be a consecutive 0-based integer sequence")
+    known = frozenset(broker_ids)
+    for partition in expected:
+        replicas = assignments[partition]
+        _check_replicas(replicas, known)
+        replication_factor = len(replicas) if replication_factor is None else replication_factor
+        if len(replicas) != replication_factor:
+            raise errors.InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
+                f"not consistent with previous partitions, which have {replication_factor} replica(s)."
+            )
+    return [tuple(assignments[partition]) for partition in expected]
+
+
+def _check_replicas(replicas: Sequence[int], known: frozenset[int]) -> None:
+    if not replicas:
+        raise errors.InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
+    previous = None
+    for broker_id in sorted(replicas):
+        if broker_id not in known:
+            raise errors.InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
+            )
+        if broker_id == previous:
+            raise errors.InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes the broker {broker_id} more than once."
+            )
+        previous = broker_id
