@@ -16,13 +16,18 @@ cdef enum CodecStatus:
     CODEC_TOO_LARGE = 3        # more than `limit_bytes` would come out
     CODEC_NO_MEMORY = 4
 
-# A malloc'ed buffer that the codec grows; release it with free_bytes.
+# A malloc'ed buffer that the codec grows; release it with free_bytes. Zero it before its first use; a buffer that
+# was used before is written over and keeps its memory.
 cdef struct Bytes:
     uint8_t* data
     size_t size
     size_t capacity
 
 cdef void free_bytes(Bytes* bytes) noexcept nogil
+cdef bint reserve_bytes(Bytes* bytes, size_t capacity) noexcept nogil
+# Short-lived buffers out of a bounded pool of warm memory, and back.
+cdef void take_scratch(Bytes* out) noexcept nogil
+cdef void give_scratch(Bytes* bytes) noexcept nogil
 cdef bint codec_is_available(int codec) noexcept nogil
 cdef CodecStatus decompress(int codec, const uint8_t* data, size_t size, size_t limit_bytes, Bytes* out) noexcept nogil
 # `level` INT32_MIN means the codec's default.
