@@ -21,9 +21,15 @@ cdef struct WaitingPartition:
     int64_t max_bytes
     int32_t leader_epoch
 
+cdef struct WaitingFetch
+
+cdef struct WokenEvent:
+    HandlerEvent event           # first: the sink knows a WokenEvent by it
+    WaitingFetch* fetch
+
 cdef struct WaitingFetch:
     DelayedOperation operation   # first: the purgatory knows a WaitingFetch by it
-    HandlerEvent event
+    WokenEvent woken
     int32_t holders              # the purgatory, and the event once it is pushed
     void* owner                  # the DelayedFetches
     uint64_t number              # of its callback
@@ -78,8 +84,9 @@ cdef class DelayedFetches:
         fetch.operation.try_complete = has_enough
         fetch.operation.complete = push_event
         fetch.operation.release = release_operation
-        fetch.event.run = run_callback
-        fetch.event.drop = drop_event
+        fetch.woken.fetch = fetch
+        fetch.woken.event.run = run_callback
+        fetch.woken.event.drop = drop_event
         with nogil:
             self.replicas.fetch_purgatory.try_complete_else_watch(&fetch.operation, keys, count, max_wait_ms)
             free(keys)
@@ -104,7 +111,7 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
 cdef void push_event(DelayedOperation* operation, bint expired) noexcept nogil:
     cdef WaitingFetch* fetch = <WaitingFetch*>operation
     atomic_add_32(&fetch.holders, 1)
-    if not (<DelayedFetches>fetch.owner).sink.push_event(&fetch.event):
+    if not (<DelayedFetches>fetch.owner).sink.push_event(&fetch.woken.event):
         let_go(fetch)
 
 
@@ -113,18 +120,14 @@ cdef void release_operation(DelayedOperation* operation) noexcept nogil:
 
 
 cdef void run_callback(HandlerEvent* event) noexcept:
-    cdef WaitingFetch* fetch = owner_of(event)
+    cdef WaitingFetch* fetch = (<WokenEvent*>event).fetch
     callback = (<DelayedFetches>fetch.owner).callbacks.pop(fetch.number)
     let_go(fetch)
     callback()
 
 
 cdef void drop_event(HandlerEvent* event) noexcept nogil:
-    let_go(owner_of(event))
-
-
-cdef inline WaitingFetch* owner_of(HandlerEvent* event) noexcept nogil:
-    return <WaitingFetch*>(<char*>event - <size_t>&(<WaitingFetch*>NULL).event)
+    let_go((<WokenEvent*>event).fetch)
 
 
 cdef void let_go(WaitingFetch* fetch) noexcept nogil:
