@@ -5,7 +5,7 @@ from kcore.network.response cimport Response
 
 cdef enum Disposition:
     RESPONDED = 0    # `response` is filled in (or marked empty)
-    DELAYED = 1      # the handler answers later, from any thread, with Processors.respond(connection, ...)
+    DELAYED = 1      # the handler answers later, from any thread, with SocketServer.respond(connection, ...)
     TO_HANDLER = 2   # nothing was done: a Python handler takes it
     CLOSE = 3        # close the connection without an answer
 

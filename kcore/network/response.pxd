@@ -1,6 +1,7 @@
 """What is to be sent on a connection: a list of byte ranges and file ranges, in order.
 
-The first four bytes, the frame's length, are the network's: `response_seal` writes them from the sum of the parts.
+The first four bytes, the frame's length, are the network's: `response_bytes` leaves room for them, `response_seal`
+writes them from the sum of the parts.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -12,6 +13,7 @@ cdef struct ResponsePart:
     int descriptor
     int64_t position
     int64_t size_bytes
+    int64_t capacity_bytes       # of `data`
     PartRelease release          # called with `owner` when the range was sent or given up; may be NULL
     void* owner
 
@@ -21,12 +23,21 @@ cdef struct Response:
     int32_t capacity
     bint close_after             # close the connection once sent
     bint empty                   # acks=0: nothing goes out, the connection is unmuted
+    bint failed                  # memory ran out while it was built: the connection is closed instead of sending it
 
 cdef void response_init(Response* response) noexcept nogil
+# Gives up what was not sent: frees bytes, calls releases. The response may be filled anew afterwards.
 cdef void response_free(Response* response) noexcept nogil
 # A writable run of `size` bytes at the end of the response, merged with a preceding byte run where it fits; NULL without memory.
 # The pointer is good until the next call on this response.
 cdef uint8_t* response_bytes(Response* response, size_t size) noexcept nogil
+# Makes room for `size` bytes in all at the end, so that smaller runs that follow neither move nor allocate.
+cdef bint response_reserve(Response* response, size_t size) noexcept nogil
 cdef bint response_file(Response* response, int descriptor, int64_t position, int64_t size_bytes,
                         PartRelease release, void* owner) noexcept nogil
+# What the length prefix will say: all parts without the four bytes of the prefix itself.
 cdef int64_t response_size(const Response* response) noexcept nogil
+# Writes the length prefix; False when the response is empty, failed or past 2 GiB.
+cdef bint response_seal(Response* response) noexcept nogil
+# Frees one part that was taken out of a response.
+cdef void release_part(ResponsePart* part) noexcept nogil

@@ -1,0 +1,30 @@
+"""The dispatch table: which requests a processor may finish itself, and how their headers are laid out.
+
+Filled before the server starts and not changed afterwards, so that processors read it without a lock.
+"""
+
+from libc.stdint cimport INT16_MAX, int16_t
+from libc.string cimport memset
+
+
+cdef class DispatchTable:
+    """One entry an API key. A fresh table hands everything to Python handlers and knows no flexible header."""
+
+    def __cinit__(self):
+        cdef int key
+        memset(self.entries, 0, sizeof(self.entries))
+        for key in range(DISPATCH_SIZE):
+            self.entries[key].first_flexible = INT16_MAX
+            self.entries[key].max_version = -1
+
+    def set_first_flexible(self, int api_key, int16_t version) -> None:
+        """Requests of `api_key` carry tagged fields in their header from `version` on (KIP-482)."""
+        if not 0 <= api_key < DISPATCH_SIZE:
+            raise ValueError(f"API key {api_key} is not between 0 and {DISPATCH_SIZE - 1}")
+        self.entries[api_key].first_flexible = version
+
+    def is_native(self, int api_key, int16_t version) -> bool:
+        """Whether a processor asks a native handler before any Python one."""
+        if not 0 <= api_key < DISPATCH_SIZE or self.entries[api_key].handle == NULL:
+            return False
+        return self.entries[api_key].min_version <= version <= self.entries[api_key].max_version

@@ -1,0 +1,45 @@
+"""The Linux calls that wait: epoll, eventfd, and the mask that keeps signals away from native threads."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef extern from "<sys/epoll.h>" nogil:
+    ctypedef union epoll_data_t:
+        uint64_t u64
+    struct epoll_event:
+        uint32_t events
+        epoll_data_t data
+    int epoll_create1(int flags)
+    int epoll_ctl(int epoll, int operation, int descriptor, epoll_event* event)
+    int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms)
+    enum:
+        EPOLLIN
+        EPOLLOUT
+        EPOLLERR
+        EPOLLHUP
+        EPOLL_CLOEXEC
+        EPOLL_CTL_ADD
+        EPOLL_CTL_MOD
+        EPOLL_CTL_DEL
+
+cdef extern from "<sys/eventfd.h>" nogil:
+    int eventfd(unsigned int initial, int flags)
+    int eventfd_read(int descriptor, uint64_t* value)
+    int eventfd_write(int descriptor, uint64_t value)
+    enum:
+        EFD_CLOEXEC
+        EFD_NONBLOCK
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int sigfillset(sigset_t* signals)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* previous)
+    enum:
+        SIG_BLOCK
+
+
+cdef inline void block_signals() noexcept nogil:
+    """Signals are the main thread's: one that interrupted this thread would wake nobody who can handle it."""
+    cdef sigset_t signals
+    sigfillset(&signals)
+    pthread_sigmask(SIG_BLOCK, &signals, NULL)

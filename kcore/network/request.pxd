@@ -1,0 +1,41 @@
+"""A request on its way from a processor to a handler thread, and the way back for its answer."""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
+from kcore.network.dispatch cimport NativeRequest
+from kcore.network.endpoint cimport Endpoint
+from kcore.network.response cimport Response
+
+# One block of memory: the structure, then a copy of the frame that `native.frame` points to.
+cdef struct QueuedRequest:
+    QueuedRequest* next
+    NativeRequest native
+    Endpoint client
+    Endpoint local
+
+cdef QueuedRequest* queued_request_new(const NativeRequest* request, const Endpoint* client,
+                                       const Endpoint* local) noexcept nogil
+
+
+cdef class ResponseSink:
+    # Base of SocketServer: what a request needs of it.
+    cdef void respond(self, uint64_t connection, Response* response) noexcept nogil
+
+
+cdef class Request:
+    cdef ResponseSink sink
+    cdef Endpoint client_endpoint
+    cdef Endpoint local_endpoint
+    cdef bint answered
+    cdef void answer(self, bytes payload, bint close)
+    cdef readonly uint64_t connection
+    cdef readonly int32_t listener
+    cdef readonly int16_t api_key
+    cdef readonly int16_t api_version
+    cdef readonly int32_t correlation_id
+    cdef readonly str client_id
+    cdef readonly bytes frame
+    cdef readonly Py_ssize_t body
+    cdef readonly int64_t received_ns
+
+# Copies what the handler needs; `queued` stays the caller's.
+cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink)

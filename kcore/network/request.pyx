@@ -1,0 +1,114 @@
+"""A request as a Python handler sees it.
+
+It is answered exactly once, from any thread. One that is dropped without an answer, because a handler failed, closes
+its connection: otherwise the connection would stay muted for ever.
+"""
+
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport malloc
+from libc.string cimport memcpy
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from kcore.network.dispatch cimport NativeRequest
+from kcore.network.endpoint cimport Endpoint, endpoint_host
+from kcore.network.response cimport Response, response_bytes, response_init
+
+
+cdef QueuedRequest* queued_request_new(const NativeRequest* request, const Endpoint* client,
+                                       const Endpoint* local) noexcept nogil:
+    cdef QueuedRequest* queued = <QueuedRequest*>malloc(sizeof(QueuedRequest) + request.size)
+    if queued == NULL:
+        return NULL
+    queued.next = NULL
+    queued.native = request[0]
+    queued.native.frame = <uint8_t*>(queued + 1)
+    memcpy(queued.native.frame, request.frame, request.size)
+    if request.client_id != NULL:
+        queued.native.client_id = queued.native.frame + (request.client_id - request.frame)
+    queued.client = client[0]
+    queued.local = local[0]
+    return queued
+
+
+cdef class ResponseSink:
+    """Base of SocketServer."""
+
+    cdef void respond(self, uint64_t connection, Response* response) noexcept nogil:
+        pass
+
+
+cdef class Request:
+    """One request of one connection; `frame` is the whole request without its length, `body` where its body begins."""
+
+    def __dealloc__(self):
+        if not self.answered and self.sink is not None:
+            self.answer(None, True)
+
+    @property
+    def client_host(self) -> str:
+        return endpoint_host(&self.client_endpoint)
+
+    @property
+    def client_port(self) -> int:
+        return self.client_endpoint.port
+
+    @property
+    def local_host(self) -> str:
+        """The address on which this connection reached the broker: what it advertises when nothing else is said."""
+        return endpoint_host(&self.local_endpoint)
+
+    @property
+    def local_port(self) -> int:
+        return self.local_endpoint.port
+
+    def respond(self, payload: bytes | None, close: bool = False) -> None:
+        """Sends the response header and body without their length; None sends nothing (acks=0) and goes on.
+
+        `close` ends the connection afterwards. The memory of `payload` is copied.
+        """
+        if self.answered:
+            raise RuntimeError(f"request {self.correlation_id} of API key {self.api_key} was answered twice")
+        self.answer(payload, close)
+
+    cdef void answer(self, bytes payload, bint close):
+        cdef Response response
+        cdef uint8_t* target
+        cdef uint64_t connection = self.connection
+        cdef ResponseSink sink = self.sink
+        response_init(&response)
+        response.close_after = close
+        response.empty = payload is None
+        if payload is not None:
+            target = response_bytes(&response, <size_t>PyBytes_GET_SIZE(payload))
+            if target == NULL:
+                response.close_after = True
+                response.empty = True
+            else:
+                memcpy(target, PyBytes_AS_STRING(payload), <size_t>PyBytes_GET_SIZE(payload))
+        self.answered = True
+        with nogil:
+            sink.respond(connection, &response)
+
+    def __repr__(self) -> str:
+        return (
+            f"Request(api_key={self.api_key}, api_version={self.api_version}, "
+            f"correlation_id={self.correlation_id}, client_id={self.client_id!r}, client={self.client_host})"
+        )
+
+
+cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink):
+    cdef Request request = Request.__new__(Request)
+    cdef const NativeRequest* native = &queued.native
+    request.sink = sink
+    request.client_endpoint = queued.client
+    request.local_endpoint = queued.local
+    request.connection = native.connection
+    request.listener = native.listener
+    request.api_key = native.api_key
+    request.api_version = native.api_version
+    request.correlation_id = native.correlation_id
+    if native.client_id != NULL:
+        request.client_id = (<const char*>native.client_id)[:native.client_id_size].decode("utf-8", "replace")
+    request.frame = PyBytes_FromStringAndSize(<const char*>native.frame, <Py_ssize_t>native.size)
+    request.body = <Py_ssize_t>native.body
+    request.received_ns = native.received_ns
+    return request

@@ -1,0 +1,51 @@
+"""The bounded queue between the processors and the handler threads."""
+
+from libc.stdint cimport int32_t, int64_t
+from kcore.network.dispatch cimport NativeRequest
+from kcore.network.endpoint cimport Endpoint
+from kcore.network.request cimport QueuedRequest, ResponseSink
+from kcore.platform.sync cimport pthread_cond_t, pthread_mutex_t
+from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
+
+cdef enum:
+    MAX_WAKEUPS = 256
+
+cdef enum Admission:
+    ADMITTED = 0
+    CHANNEL_FULL = 1             # every registered wake-up descriptor is written once there is room again
+    CHANNEL_CLOSED = 2
+
+# What one visit of a handler thread takes away.
+cdef struct Haul:
+    QueuedRequest* requests
+    HandlerEvent* events
+    int32_t request_count
+
+
+cdef class RequestChannel(HandlerEventSink):
+    cdef pthread_mutex_t lock
+    cdef pthread_cond_t available
+    cdef QueuedRequest* first
+    cdef QueuedRequest* last
+    cdef HandlerEvent* first_event
+    cdef HandlerEvent* last_event
+    cdef int64_t queued
+    cdef int64_t queued_bytes
+    cdef int64_t max_queued
+    cdef int64_t max_queued_bytes
+    cdef int32_t waiting
+    cdef bint starved
+    cdef bint is_closed
+    cdef int[256] wakeups
+    cdef int wakeup_count
+    cdef readonly ResponseSink sink
+
+    cdef void attach(self, ResponseSink sink)
+    cdef bint add_wakeup(self, int descriptor) noexcept nogil
+    # Copies the request's frame; never blocks.
+    cdef Admission push(self, const NativeRequest* request, const Endpoint* client,
+                        const Endpoint* local) noexcept nogil
+    cdef bint has_room(self) noexcept nogil
+    cdef void wait(self, int32_t limit, int64_t deadline_ns, Haul* haul) noexcept nogil
+    cdef void take_requests(self, int32_t limit, Haul* haul) noexcept nogil
+    cdef void wake_processors(self) noexcept nogil

@@ -1,0 +1,1 @@
+"""Byte streams that the server's and the client's network stand on."""

@@ -1,0 +1,3 @@
+from kcore.transport.byte_stream import StreamFactory
+
+class PlaintextFactory(StreamFactory): ...
