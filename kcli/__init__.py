@@ -1,0 +1,1 @@
+"""The command line: Click commands, one small file each, imported only when they are run."""

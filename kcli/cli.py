@@ -1,0 +1,90 @@
+"""The root command: a table of command names, each imported from its own file only when it is run.
+
+Listing the commands reads the table alone, so that `kcli --help` loads nothing that a command needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from kcli import failures
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "server-start": "Start a broker and serve until it is stopped.",
+    "server-stop": "Stop the broker that serves a data directory.",
+    "topics": "Create, list, describe and delete topics.",
+    "console-producer": "Send lines of standard input to a topic.",
+    "console-consumer": "Print the records of a topic.",
+    "perf-test": "Measure how fast a cluster is written and read.",
+    "dump-log": "Print what segment, index and snapshot files hold.",
+    "checkpoint": "Print the small files that stand beside the segments.",
+    "demo": "Publish a real data set, read it back and show it.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one when it is asked for it."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command = import_module(f"kcli.commands.{name.replace('-', '_')}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KCLI", "max_content_width": 100},
+)
+@click.version_option(package_name="kcore-broker", prog_name="kcli", message="%(prog)s %(version)s")
+def kcli() -> None:
+    """A log broker that speaks Apache Kafka's protocol, its clients and its tools.
+
+    Data goes to standard output; logs, errors and progress go to standard error. Every option can be set in the
+    environment as KCLI_COMMAND_OPTION, and the bootstrap server as KCLI_BOOTSTRAP_SERVER.
+
+    Exit codes: 0 ok, 1 failed or partly failed, 2 usage, 3 unreachable or timed out, 4 denied, 130 interrupted.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line; the exit code belongs to how it ended."""
+    try:
+        result = kcli.main(list(arguments), prog_name="kcli", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return failures.INTERRUPTED
+    except BrokenPipeError:
+        return _end_without_reader()
+    except Exception as error:
+        failure = failures.translate(error)
+        if failure is None:
+            raise
+        print(f"kcli: {failure}", file=sys.stderr)
+        return failure.exit_code
+    return result if isinstance(result, int) else failures.OK
+
+
+def _end_without_reader() -> int:
+    """The reader of our output has gone (`kcli ... | head`): nothing is wrong, and nothing more can be said."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return failures.OK

@@ -1,0 +1,57 @@
+"""What a command can end with, and the exit code that each end owns.
+
+    0 ok | 1 failed, or partly | 2 usage | 3 unreachable or timed out | 4 denied | 130 interrupted
+
+A failure is one line on stderr that names the thing, the rule it broke and the remedy. What the client and the
+operating system raise is translated here, once, at the edge; anything else is a defect and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+OK = 0
+INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """The command could not do, or not wholly do, what it was asked for."""
+
+    exit_code = 1
+
+
+class UsageFailure(Failure):
+    """The command line or a file that it names makes no sense."""
+
+    exit_code = 2
+
+
+class UnreachableFailure(Failure):
+    """No broker answered, or not in time."""
+
+    exit_code = 3
+
+
+class DeniedFailure(Failure):
+    """The broker, the operating system or the user said no."""
+
+    exit_code = 4
+
+
+def translate(error: Exception) -> Failure | None:
+    """The failure that an exception from below means to the user; None for a defect."""
+    from kcore.client import errors
+
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, errors.AuthorizationFailed):
+        return DeniedFailure(str(error))
+    if isinstance(error, (errors.BrokerUnreachable, errors.ClientTimeout)):
+        return UnreachableFailure(str(error))
+    if isinstance(error, errors.ClientError):
+        return Failure(str(error))
+    if isinstance(error, PermissionError):
+        return DeniedFailure(f"{error.filename}: permission denied; run as its owner, or change its mode")
+    if isinstance(error, FileNotFoundError):
+        return UsageFailure(f"{error.filename}: no such file or directory")
+    if isinstance(error, OSError) and error.filename is not None:
+        return Failure(f"{error.filename}: {error.strerror}")
+    return None

@@ -1,0 +1,69 @@
+"""What the client raises besides a broker's own answers, which are the classes of kcore.errors (KafkaError)."""
+
+from __future__ import annotations
+
+from kcore.errors import KafkaError, by_code
+
+NONE = 0
+OFFSET_OUT_OF_RANGE = 1
+UNKNOWN_TOPIC_OR_PARTITION = 3
+LEADER_NOT_AVAILABLE = 5
+ILLEGAL_GENERATION = 22
+UNKNOWN_MEMBER_ID = 25
+REBALANCE_IN_PROGRESS = 27
+UNSUPPORTED_VERSION = 35
+TOPIC_ALREADY_EXISTS = 36
+OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+DUPLICATE_SEQUENCE_NUMBER = 46
+UNKNOWN_PRODUCER_ID = 59
+MEMBER_ID_REQUIRED = 79
+FENCED_INSTANCE_ID = 82
+AUTHORIZATION_CODES = frozenset({29, 30, 31, 53, 58, 65})
+
+
+class ClientError(Exception):
+    """Something that the caller asked of a cluster did not happen, and no broker said why."""
+
+    retriable = False
+
+
+class BrokerUnreachable(ClientError):
+    """No connection could be made, or the one in use ended."""
+
+    retriable = True
+
+
+class ClientTimeout(ClientError):
+    """The answer did not come in time; whether the request was carried out is not known."""
+
+    retriable = True
+
+
+class UnsupportedByBroker(ClientError):
+    """The broker speaks no version of an API that this client can speak."""
+
+
+class UnknownTopic(ClientError):
+    """A topic that the cluster does not have, and that nobody asked it to create."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic {topic}: the cluster has no such topic; create it with `kcli topics create {topic}`")
+
+
+class UnknownPartition(ClientError):
+    """A partition beyond those that its topic has."""
+
+    def __init__(self, topic: str, partition: int, partition_count: int) -> None:
+        super().__init__(
+            f"partition {partition} of topic {topic}: the topic has the partitions 0 to {partition_count - 1}"
+        )
+
+
+class RecordTooLarge(ClientError):
+    """A record that no request may carry."""
+
+
+def broker_error(code: int, subject: str, detail: str | None = None) -> KafkaError:
+    """The exception of a code other than NONE; `subject` names the topic, group or broker that it is about."""
+    kind = by_code(code)
+    return kind(f"{subject}: {detail or kind.description} ({kind.name})")
