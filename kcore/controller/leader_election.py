@@ -3,8 +3,8 @@
 Kafka's `PartitionLeaderElectionAlgorithms`: the first replica of the assignment that is alive and in sync leads, and
 the ISR keeps the members that are alive. Without one the partition has no leader and its ISR stays, since only its
 members have every committed record; unless unclean election is allowed, which makes the first replica that is alive the
-leader and the whole ISR, and may lose records. Every election raises the leader epoch, also one that the old leader wins: what
-it wrote before it went away is told apart from what it writes now.
+leader and the whole ISR, and may lose records. Every election raises the leader epoch, also one that the old leader
+wins: what it wrote before it went away is told apart from what it writes now.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kcore import errors, uuid
 from kcore.controller.new_topic import USE_DEFAULT
 from kcore.controller.replica_assignment import assign_replicas, check_manual_assignment
-from kcore.controller.topic_names import CLUSTER_METADATA_TOPIC, check_collision, validate_topic_name
+from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, check_collision, validate_topic_name
 from kcore.metadata.image import NO_LEADER, PartitionState, TopicImage
 
 TYPE_CHECKING = False
