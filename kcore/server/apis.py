@@ -1,6 +1,6 @@
 """The table of APIs: which keys and versions this broker serves, and which module handles each.
 
-A handler module is imported when its API is first asked for, so that a broker starts without them. The lowest version of
+A handler module is imported when its API is first asked for, so that a start does not pay for it. The lowest version of
 Produce is advertised as 0 although only 3 and later are served: librdkafka before 2.4 turns compression off against a
 broker whose lowest is higher (KAFKA-18659), and no client that asks for record format 2 ever uses the versions below.
 """

@@ -43,8 +43,8 @@ class StartedBroker:
 def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None]) -> int:
     """Runs a broker until a signal ends it; answers the process's exit code.
 
-    ConfigException, OSError and the errors of LogManager and MetadataStore reach the caller when the broker cannot start;
-    their texts say what is wrong.
+    When the broker cannot start, ConfigException, OSError or a store's error reaches the caller; its text says what
+    is wrong.
     """
     from kcore.config.broker import BrokerConfig
     from kcore.server.broker import Broker
@@ -71,8 +71,8 @@ def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], 
 class SignalPipe:
     """Turns SIGTERM and SIGINT into something the main thread can wait for.
 
-    SIGUSR2, where the debug hook is on, makes the main thread hold the interpreter lock natively: for as long as that lasts
-    no Python code of the process runs, which is how tests prove that produce and fetch do not need any.
+    SIGUSR2, where the debug hook is on, makes the main thread hold the interpreter lock natively: while that lasts no
+    Python code of the process runs, which is how tests prove that produce and fetch do not need any.
     """
 
     def __init__(self) -> None:

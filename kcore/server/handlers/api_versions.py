@@ -1,0 +1,42 @@
+"""ApiVersions (key 18): what this broker serves (KIP-35, KIP-511).
+
+v0-2 have no client software name; v3 adds it, flexible fields and features; v4 lets a feature's lowest version be 0.
+The response header is never flexible, because the asking client does not know yet what the broker understands.
+No feature is supported or finalized yet, so none is answered.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kcore import errors
+from kcore.server import apis
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_WITH_SOFTWARE_NAME = 3
+SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """Every advertised key with its range."""
+    if context.api_version >= FIRST_WITH_SOFTWARE_NAME:
+        for text in (request.client_software_name, request.client_software_version):
+            if not SOFTWARE_NAME.fullmatch(text):
+                raise errors.InvalidRequestError(f"{text!r} is no name or version of a client's software")
+    return {"error_code": errors.NONE, "api_keys": list(apis.advertised())}
+
+
+def unknown_version_response() -> Fields:
+    """The answer, in v0, to a version that is not served: error 35 and the range of this very API."""
+    own = [row for row in apis.advertised() if row["api_key"] == apis.API_VERSIONS]
+    return {"error_code": errors.UnsupportedVersionError.code, "api_keys": own}
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error alone."""
+    return {"error_code": error.code, "api_keys": []}

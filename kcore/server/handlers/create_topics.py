@@ -1,0 +1,72 @@
+"""CreateTopics (key 19): each topic succeeds or fails by itself.
+
+v4 lets a topic leave partitions and replicas to the broker (KIP-464), v5 answers the new topic's configuration
+(KIP-525), v7 its id. The controller has made the topic's metadata durable, and this broker has made its logs, before
+the answer.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.controller.new_topic import NewTopic
+from kcore.server.config_description import describe_topic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.controller.new_topic import TopicResult
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_WITH_CONFIGS = 5
+CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """Hands all topics to the controller."""
+    results = context.broker.controller.create_topics(
+        [new_topic(asked) for asked in request.topics], request.validate_only
+    )
+    overrides = {asked.name: {config.name: config.value for config in asked.configs} for asked in request.topics}
+    return {"topics": [describe(context, result, overrides[result.name]) for result in results]}
+
+
+def new_topic(asked: Any) -> NewTopic:
+    """A topic of the request in the controller's terms."""
+    assignments = {assignment.partition_index: assignment.broker_ids for assignment in asked.assignments}
+    if len(assignments) != len(asked.assignments):
+        raise errors.InvalidReplicaAssignmentError("A partition is assigned twice.")
+    return NewTopic(
+        asked.name,
+        asked.num_partitions,
+        asked.replication_factor,
+        assignments,
+        {config.name: config.value for config in asked.configs},
+    )
+
+
+def describe(context: RequestContext, result: TopicResult, overrides: dict[str, str]) -> Fields:
+    """The topic as it was made, or why it was not."""
+    if result.error is not None or result.topic is None:
+        error = result.error or errors.UnknownServerError()
+        return {"name": result.name, "error_code": error.code, "error_message": str(error)}
+    fields: dict[str, Any] = {
+        "name": result.name,
+        "topic_id": result.topic_id,
+        "num_partitions": len(result.topic.partitions),
+        "replication_factor": result.topic.replication_factor,
+    }
+    if context.api_version >= FIRST_WITH_CONFIGS:
+        described = describe_topic(context.broker.config, overrides)
+        fields["configs"] = [{name: config[name] for name in CONFIG_FIELDS} for config in described]
+    return fields
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error on every topic."""
+    return {
+        "topics": [
+            {"name": name, "error_code": error.code, "error_message": str(error)}
+            for name in dict.fromkeys(asked.name for asked in request.topics)
+        ]
+    }

@@ -1,0 +1,52 @@
+"""DescribeCluster (key 60): the cluster's id, controller and brokers (KIP-700).
+
+v1 asks for brokers or controllers (KIP-919), v2 tells fenced brokers apart (KIP-1073); a registered broker is never
+fenced here. There are no separate controllers to describe.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.server import authorized_operations
+from kcore.server.handlers.metadata import describe_brokers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.server.request_context import Fields, RequestContext
+
+BROKERS, CONTROLLERS = 1, 2
+FIRST_WITH_ENDPOINT_TYPE = 1
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """The brokers that have the listener the client asked over."""
+    check_endpoint_type(request.endpoint_type if context.api_version >= FIRST_WITH_ENDPOINT_TYPE else BROKERS)
+    image = context.broker.metadata_cache.image
+    brokers = [
+        {"broker_id": broker["node_id"], "host": broker["host"], "port": broker["port"], "rack": broker["rack"]}
+        for broker in describe_brokers(context, image)
+    ]
+    asked_operations = request.include_cluster_authorized_operations
+    return {
+        "cluster_id": context.broker.cluster_id,
+        "controller_id": image.controller_id,
+        "brokers": brokers,
+        "cluster_authorized_operations": authorized_operations.CLUSTER
+        if asked_operations
+        else authorized_operations.NOT_ASKED_FOR,
+    }
+
+
+def check_endpoint_type(endpoint_type: int) -> None:
+    """Only brokers can be described, as with any Kafka broker that is not a controller."""
+    if endpoint_type == CONTROLLERS:
+        raise errors.MismatchedEndpointTypeError("The request was sent to an endpoint of the wrong type.")
+    if endpoint_type != BROKERS:
+        raise errors.UnsupportedEndpointTypeError(f"Unsupported endpoint type {endpoint_type}")
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error alone."""
+    return {"error_code": error.code, "error_message": str(error), "cluster_id": "", "brokers": []}

@@ -1,0 +1,87 @@
+"""DescribeConfigs (key 32): the configurations of topics and of this broker, with their sources.
+
+v1 has sources and synonyms, v3 types and documentation. An empty broker name asks for the defaults that brokers share,
+of which there are none while configurations cannot be changed at run time.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.controller.topic_names import validate_topic_name
+from kcore.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kcore.server.config_description import describe_broker, describe_topic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_WITH_DOCUMENTATION = 3
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """Each resource is described, or has its own error."""
+    documented = context.api_version >= FIRST_WITH_DOCUMENTATION and request.include_documentation
+    results = []
+    for resource in request.resources:
+        try:
+            configs = describe(context, resource)
+        except errors.KafkaError as error:
+            results.append(failure(resource, error))
+            continue
+        for config in configs:
+            if not request.include_synonyms:
+                config["synonyms"] = []
+            if not documented:
+                config["documentation"] = None
+        results.append(
+            {"resource_type": resource.resource_type, "resource_name": resource.resource_name, "configs": configs}
+        )
+    return {"results": results}
+
+
+def describe(context: RequestContext, resource: Any) -> list[dict[str, Any]]:
+    """The configurations of one resource that exists."""
+    broker = context.broker
+    wanted = resource.configuration_keys
+    if resource.resource_type == TOPIC_RESOURCE:
+        validate_topic_name(resource.resource_name)
+        image = broker.metadata_cache.image
+        if resource.resource_name not in image.topics:
+            raise errors.UnknownTopicOrPartitionError()
+        return describe_topic(broker.config, image.topic_configs(resource.resource_name), wanted)
+    if resource.resource_type == BROKER_RESOURCE:
+        if resource.resource_name == "":
+            return []
+        check_broker_id(broker.broker_id, resource.resource_name)
+        return describe_broker(broker.config, wanted)
+    raise errors.InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
+
+
+def check_broker_id(own_id: int, name: str) -> None:
+    """Each broker describes itself only."""
+    try:
+        broker_id = int(name)
+    except ValueError:
+        raise errors.InvalidRequestError(f"Broker id must be an integer, but it is: {name}") from None
+    if broker_id != own_id:
+        raise errors.InvalidRequestError(
+            f"Unexpected broker id, expected {own_id} or empty string, but received {name}"
+        )
+
+
+def failure(resource: Any, error: errors.KafkaError) -> Fields:
+    """One resource's error."""
+    return {
+        "error_code": error.code,
+        "error_message": str(error),
+        "resource_type": resource.resource_type,
+        "resource_name": resource.resource_name,
+        "configs": [],
+    }
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error on every resource."""
+    return {"results": [failure(resource, error) for resource in request.resources]}

@@ -1,0 +1,34 @@
+"""InitProducerId (key 22): an id and epoch for an idempotent producer (KIP-98).
+
+v2 is flexible; v3 carries the producer's former id and epoch (KIP-360), which matter to transactional producers only:
+an idempotent one gets a new id. Transactions do not exist yet: a transactional id is answered with
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which every client takes as final, where a retriable error would make it wait.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.server.request_context import Fields, RequestContext
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+FIRST_EPOCH = 0
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """A new id with its first epoch."""
+    if request.transactional_id is not None:
+        if not request.transactional_id:
+            raise errors.InvalidRequestError()
+        raise errors.TransactionalIdAuthorizationFailedError()
+    return {"producer_id": context.broker.producer_ids.next(), "producer_epoch": FIRST_EPOCH}
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error and no id."""
+    return {"error_code": error.code, "producer_id": NO_PRODUCER_ID, "producer_epoch": NO_PRODUCER_EPOCH}

@@ -1,0 +1,159 @@
+"""Metadata (key 3): the brokers, and the topics that a client asks about, with their leaders.
+
+v0 answers all topics to an empty list; from v1 null means all and empty none. v4 lets the client forbid auto-creation,
+v7 has leader epochs, v10 topic ids, v12 asks by topic id, v13 has an error for the whole response (KIP-1102).
+Versions before v6 know no LISTENER_NOT_FOUND. A topic made by this very request is answered ready for use.
+"""
+
+from __future__ import annotations
+
+from kcore import errors, uuid
+from kcore.controller.topic_names import validate_topic_name
+from kcore.metadata.image import NO_LEADER
+from kcore.server import authorized_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from kcore.metadata.image import MetadataImage, PartitionState, TopicImage
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_WITH_NULL_FOR_ALL = 1
+FIRST_WITH_AUTO_CREATION_CHOICE = 4
+FIRST_WITH_LISTENER_NOT_FOUND = 6
+FIRST_BY_TOPIC_ID = 12
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """Brokers and topics out of one image."""
+    if asks_for_all(context, request):
+        image = context.broker.metadata_cache.image
+        topics = [describe_topic(context, request, image, topic) for topic in image.topics.values()]
+    else:
+        check_topic_ids(context, request)
+        failures = make_missing_topics(context, request)
+        image = context.broker.metadata_cache.image
+        topics = [describe_asked(context, request, image, asked, failures) for asked in request.topics]
+    return {
+        "brokers": describe_brokers(context, image),
+        "cluster_id": context.broker.cluster_id,
+        "controller_id": image.controller_id,
+        "topics": topics,
+        "cluster_authorized_operations": authorized_operations.CLUSTER
+        if 8 <= context.api_version <= 10 and request.include_cluster_authorized_operations
+        else authorized_operations.NOT_ASKED_FOR,
+    }
+
+
+def asks_for_all(context: RequestContext, request: Any) -> bool:
+    """Null, or in v0 an empty list."""
+    if context.api_version < FIRST_WITH_NULL_FOR_ALL:
+        return not request.topics
+    return request.topics is None
+
+
+def check_topic_ids(context: RequestContext, request: Any) -> None:
+    """v10 and v11 have the field, but no broker answers it."""
+    if not 10 <= context.api_version < FIRST_BY_TOPIC_ID:
+        return
+    for asked in request.topics:
+        if asked.name is None or asked.topic_id != uuid.ZERO:
+            raise errors.InvalidRequestError(f"Topic IDs are not supported in version {context.api_version} requests")
+
+
+def make_missing_topics(context: RequestContext, request: Any) -> dict[str, int]:
+    """Creates unknown topics asked for by name, where client and broker both allow it; answers errors by name."""
+    broker = context.broker
+    if context.api_version >= FIRST_WITH_AUTO_CREATION_CHOICE and not request.allow_auto_topic_creation:
+        return {}
+    if not broker.config.flag("auto.create.topics.enable"):
+        return {}
+    topics = broker.metadata_cache.image.topics
+    missing = dict.fromkeys(asked.name for asked in request.topics if asked.name is not None)
+    results = broker.controller.auto_create_topics(name for name in missing if name not in topics)
+    return {result.name: result.error.code for result in results if result.error is not None}
+
+
+def describe_asked(
+    context: RequestContext, request: Any, image: MetadataImage, asked: Any, failures: dict[str, int]
+) -> Fields:
+    """One topic of the request, found or not."""
+    by_id = asked.name is None
+    topic = image.topics_by_id.get(asked.topic_id) if by_id else image.topics.get(asked.name)
+    if topic is not None:
+        return describe_topic(context, request, image, topic)
+    if by_id:
+        return _missing(None, asked.topic_id, errors.UnknownTopicIdError.code)
+    return _missing(asked.name, uuid.ZERO, failures.get(asked.name) or missing_topic_error(asked.name))
+
+
+def missing_topic_error(name: str) -> int:
+    """Whether there is no such topic, or can be none."""
+    try:
+        validate_topic_name(name)
+    except errors.KafkaError as error:
+        return error.code
+    return int(errors.UnknownTopicOrPartitionError.code)
+
+
+def _missing(name: str | None, topic_id: bytes, code: int) -> Fields:
+    return {"error_code": code, "name": name, "topic_id": topic_id, "partitions": []}
+
+
+def describe_topic(context: RequestContext, request: Any, image: MetadataImage, topic: TopicImage) -> Fields:
+    """A topic that exists."""
+    asked_operations = context.api_version >= 8 and request.include_topic_authorized_operations
+    return {
+        "error_code": errors.NONE,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.is_internal,
+        "partitions": [describe_partition(context, image, state) for state in topic.partitions],
+        "topic_authorized_operations": authorized_operations.TOPIC
+        if asked_operations
+        else authorized_operations.NOT_ASKED_FOR,
+    }
+
+
+def describe_partition(context: RequestContext, image: MetadataImage, state: PartitionState) -> Fields:
+    """A partition with its leader, or with the reason why no leader can be named."""
+    error_code = errors.NONE
+    leader_id = state.leader
+    leader = image.brokers.get(leader_id)
+    if leader is None:
+        error_code, leader_id = errors.LeaderNotAvailableError.code, NO_LEADER
+    elif context.broker.address_of(leader, context.connection) is None:
+        known = context.api_version >= FIRST_WITH_LISTENER_NOT_FOUND
+        error_code = errors.ListenerNotFoundError.code if known else errors.LeaderNotAvailableError.code
+        leader_id = NO_LEADER
+    return {
+        "error_code": error_code,
+        "partition_index": state.partition,
+        "leader_id": leader_id,
+        "leader_epoch": state.leader_epoch,
+        "replica_nodes": state.replicas,
+        "isr_nodes": state.isr,
+        "offline_replicas": [broker_id for broker_id in state.replicas if broker_id not in image.brokers],
+    }
+
+
+def describe_brokers(context: RequestContext, image: MetadataImage) -> Iterable[Fields]:
+    """The brokers that have the listener the client asked over."""
+    brokers = []
+    for registration in image.brokers.values():
+        address = context.broker.address_of(registration, context.connection)
+        if address is not None:
+            host, port = address
+            brokers.append({"node_id": registration.broker_id, "host": host, "port": port, "rack": registration.rack})
+    return brokers
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error on every topic asked about."""
+    topics = [
+        _missing(asked.name, asked.topic_id if context.api_version >= 10 else uuid.ZERO, error.code)
+        for asked in request.topics or ()
+    ]
+    return {"error_code": error.code, "brokers": [], "topics": topics}

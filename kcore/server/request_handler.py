@@ -1,0 +1,141 @@
+"""The handler threads, which take requests from the RequestChannel and run `handlers/<api>.py`
+(KafkaRequestHandlerPool).
+
+What must stay true: every request taken is answered, or its connection closed, or it was given to something that will
+answer it later; a connection whose request were forgotten would stay mute for ever. So the errors of an API are
+answered in its own shape, unexpected ones as UNKNOWN_SERVER_ERROR with a traceback in the log, and what cannot even be
+encoded closes the connection. Bytes that cannot be decoded, keys and versions that are not served close it too, as in
+Kafka; only ApiVersions of an unknown version is answered, in version 0, so that any client can find out what is served
+(KIP-511).
+"""
+
+from __future__ import annotations
+
+import threading
+
+from kcore import errors
+from kcore.logger import get_logger
+from kcore.server import apis
+from kcore.server.request_context import RequestContext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from kcore.network.request_channel import Request, RequestChannel
+    from kcore.server.broker import Broker
+
+LOG = get_logger("kcore.server.request")
+
+# Requests are taken in small batches: one wake-up serves a burst, and a slow one holds up few others.
+BATCH_SIZE = 8
+POLL_MS = 1000
+
+
+class RequestHandler:
+    """Runs single requests; it has no thread of its own."""
+
+    __slots__ = ("_broker",)
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def handle(self, request: Request) -> None:
+        """Answers a request, closes its connection, or leaves it to whoever the handler gave it to."""
+        try:
+            entry = apis.BY_KEY.get(request.api_key)
+            if entry is not None and entry.serves(request.api_version):
+                self._handle_served(entry, request)
+            elif request.api_key == apis.API_VERSIONS:
+                self._handle_unknown_api_versions(request)
+            else:
+                LOG.warn_once(
+                    "Closing the connection of client %r at %s: API key %d version %d is not served",
+                    request.client_id,
+                    request.client_host,
+                    request.api_key,
+                    request.api_version,
+                )
+                request.respond(None, close=True)
+        except Exception as error:
+            LOG.error(
+                "Closing the connection of client %r at %s: its request with API key %d version %d failed",
+                request.client_id,
+                request.client_host,
+                request.api_key,
+                request.api_version,
+                cause=error,
+            )
+            request.respond(None, close=True)
+
+    def _handle_served(self, entry: apis.ApiEntry, request: Request) -> None:
+        from kcore.protocol.apis import BY_KEY
+
+        api = BY_KEY[request.api_key]
+        try:
+            message = api.request.decode(request.api_version, request.frame, request.body)
+        except errors.KafkaError as error:
+            LOG.warn(
+                "Closing the connection of client %r at %s: a malformed %s request of version %d (%s)",
+                request.client_id,
+                request.client_host,
+                api.name,
+                request.api_version,
+                error,
+            )
+            request.respond(None, close=True)
+            return
+        self._run(entry.handler, RequestContext(self._broker, api, request), message)
+
+    def _run(self, handler: ModuleType, context: RequestContext, message: Any) -> None:
+        try:
+            fields = handler.handle(context, message)
+        except errors.KafkaError as error:
+            fields = handler.error_response(context, message, error)
+        except Exception as error:
+            LOG.error("%s failed", context, cause=error)
+            fields = handler.error_response(context, message, errors.UnknownServerError())
+        if fields is not None and not context.is_answered:
+            context.respond(fields)
+
+    def _handle_unknown_api_versions(self, request: Request) -> None:
+        from kcore.protocol.apis import BY_KEY
+
+        entry = apis.BY_KEY[apis.API_VERSIONS]
+        context = RequestContext(self._broker, BY_KEY[apis.API_VERSIONS], request)
+        context.respond(entry.handler.unknown_version_response(), version=0)
+
+
+class RequestHandlerPool:
+    """`num.io.threads` threads around one RequestHandler."""
+
+    __slots__ = ("_channel", "_handler", "_threads")
+
+    def __init__(self, broker: Broker, channel: RequestChannel, count: int) -> None:
+        self._channel = channel
+        self._handler = RequestHandler(broker)
+        self._threads = [
+            threading.Thread(target=self._run, name=f"kafka-request-handler-{number}", daemon=True)
+            for number in range(count)
+        ]
+
+    def start(self) -> None:
+        """Begins to serve."""
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Waits for the requests taken to be done, once the channel is closed."""
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        channel = self._channel
+        handle = self._handler.handle
+        while True:
+            requests = channel.receive(BATCH_SIZE, POLL_MS)
+            if not requests and channel.closed:
+                return
+            for request in requests:
+                handle(request)
