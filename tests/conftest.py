@@ -1,7 +1,8 @@
 """What every test may ask for: the machine's needs by marker, and the checkout's paths.
 
-`@pytest.mark.needs("java", "mvn")` names what a test cannot run without. Where it is missing the test is left out with
-the reason in pytest's summary; under `KCLI_TEST_ALL=1` (CI) a missing need is a failure, so that nothing is left out unseen.
+`@pytest.mark.needs("java", "mvn")` names what a test cannot run without. Where it is missing the test is left out
+with the reason in pytest's summary; under `KCLI_TEST_ALL=1` (CI) a missing need is a failure, so that nothing is left
+out unseen.
 """
 
 from __future__ import annotations

@@ -1,0 +1,135 @@
+"""The floors of ARCHITECTURE.md hold for every source file, Cython's too.
+
+import-linter reads .py files only; here the same contract (pyproject.toml, `[[tool.importlinter.contracts]]`) is held
+against the imports and cimports of .py, .pyx, .pxd and .pyi files.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import\s+\(?([\w, ]*)|c?import\s+([\w., ]+))", re.MULTILINE)
+TRIPLE_QUOTED = re.compile(r'"""(?:.|\n)*?"""')
+
+
+class Floors:
+    """The contract: where each package of kcore stands, counted from the top, and whom it may know on its own floor."""
+
+    def __init__(self, contract: dict[str, list[str]]) -> None:
+        self.floor: dict[str, int] = {}
+        self.sociable: set[int] = set()
+        for floor, layer in enumerate(contract["layers"]):
+            if ":" in layer:
+                self.sociable.add(floor)
+            for name in re.findall(r"\w+", layer):
+                self.floor[name] = floor
+
+    def objection(self, importer: str, imported: str) -> str | None:
+        """Why `importer` may not import `imported`, both full module names; None when it may."""
+        if importer.startswith("kcore") and imported.startswith("kcli"):
+            return "the engine does not know its commands"
+        above, below = self.package(importer), self.package(imported)
+        if above is None or below is None or above == below:
+            return None
+        for name in (above, below):
+            if name not in self.floor:
+                return f"kcore.{name} stands on no floor of pyproject.toml"
+        if self.floor[below] > self.floor[above]:
+            return None
+        if self.floor[below] == self.floor[above] and self.floor[above] in self.sociable:
+            return None
+        return f"kcore.{below} does not stand below kcore.{above}"
+
+    @staticmethod
+    def package(module: str) -> str | None:
+        """The package of kcore that a module belongs to; None for kcore itself (`__version__`) and for others."""
+        parts = module.split(".")
+        return parts[1] if parts[0] == "kcore" and len(parts) > 1 and not parts[1].startswith("_") else None
+
+
+def imports_of(path: Path, module: str) -> Iterator[str]:
+    """Full names of what a source file imports or cimports."""
+    source = path.read_text()
+    is_package = path.stem == "__init__"
+    if path.suffix in (".py", ".pyi"):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                yield from (name.name for name in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = absolute("." * node.level + (node.module or ""), module, is_package)
+                yield from (f"{base}.{name.name}" for name in node.names)
+        return
+    for origin, names, modules in IMPORT.findall(TRIPLE_QUOTED.sub("", source)):
+        if origin:
+            base = absolute(origin, module, is_package)
+            yield from (f"{base}.{name.split()[0]}" for name in names.split(",") if name.strip())
+            yield base
+        else:
+            yield from (name.split()[0] for name in modules.split(",") if name.strip())
+
+
+def absolute(name: str, module: str, is_package: bool) -> str:
+    """`name` as written after `from`, leading dots resolved against the module that says it."""
+    dots = len(name) - len(name.lstrip("."))
+    if dots == 0:
+        return name
+    parts = module.split(".")
+    kept = parts[: len(parts) - dots + (1 if is_package else 0)]
+    return ".".join([*kept, *filter(None, [name[dots:]])])
+
+
+def module_of(path: Path, root: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.fixture(scope="module")
+def floors(checkout: Path) -> Floors:
+    settings = tomllib.loads((checkout / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return Floors(next(contract for contract in contracts if contract["id"] == "floors"))
+
+
+def test_imports_go_to_lower_floors_only(checkout: Path, floors: Floors) -> None:
+    broken = []
+    for package in ("kcore", "kcli"):
+        for path in sorted((checkout / package).rglob("*.p[yx]*")):
+            if path.suffix not in (".py", ".pyx", ".pxd", ".pyi"):
+                continue
+            module = module_of(path, checkout)
+            for imported in sorted(set(imports_of(path, module))):
+                objection = floors.objection(module, imported)
+                if objection:
+                    broken.append(f"{path.relative_to(checkout)} imports {imported}: {objection}")
+    assert not broken, "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "line"),
+    [
+        (".pyx", "from kcore.server.broker cimport Broker\n"),
+        (".pyx", "    cimport kcore.server.broker\n"),
+        (".pxd", "from ..server cimport broker\n"),
+        (".py", "from kcore.server.broker import Broker\n"),
+        (".py", "def late():\n    import kcore.server.broker\n"),
+        (".pyi", "from kcore import server\n"),
+        (".py", "import kcli.cli\n"),
+    ],
+)
+def test_a_climbing_import_is_seen(tmp_path: Path, floors: Floors, suffix: str, line: str) -> None:
+    source = tmp_path / f"log{suffix}"
+    source.write_text(f'"""from kcore.client import nothing"""\n{line}')
+    objections = [floors.objection("kcore.storage.log", name) for name in imports_of(source, "kcore.storage.log")]
+    assert any(objections)
+
+
+def test_a_package_without_a_floor_is_refused(floors: Floors) -> None:
+    assert (
+        floors.objection("kcore.server.broker", "kcore.attic.log") == "kcore.attic stands on no floor of pyproject.toml"
+    )
