@@ -54,3 +54,6 @@ cdef void set_log_append_time(uint8_t* batch, const BatchHeader* header, int64_t
 # The same for CreateTime: the maximum of the records' own times, with the attribute bit as `log_append_time` says.
 cdef void set_max_timestamp(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms,
                             bint log_append_time) noexcept nogil
+# Writes the header of a batch whose records already stand behind it, checksum included; of `header` everything but
+# `magic`, `crc` and `last_offset` is used.
+cdef void write_batch_header(uint8_t* batch, const BatchHeader* header) noexcept nogil

@@ -67,6 +67,11 @@ cdef bint has_valid_checksum(const uint8_t* batch, const BatchHeader* header) no
     return crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION) == header.crc
 
 
+cdef inline void write_int16(uint8_t* target, int16_t value) noexcept nogil:
+    target[0] = <uint8_t>(value >> 8)
+    target[1] = <uint8_t>value
+
+
 cdef inline void write_int32(uint8_t* target, int32_t value) noexcept nogil:
     cdef uint32_t raw = htobe32(<uint32_t>value)
     memcpy(target, &raw, 4)
@@ -98,5 +103,22 @@ cdef void set_max_timestamp(uint8_t* batch, const BatchHeader* header, int64_t t
         low_attributes &= <uint8_t>~TIMESTAMP_TYPE_MASK
     batch[ATTRIBUTES_POSITION + 1] = low_attributes
     write_int64(batch + MAX_TIMESTAMP_POSITION, timestamp_ms)
+    write_int32(batch + CRC_POSITION,
+                <int32_t>crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION))
+
+
+cdef void write_batch_header(uint8_t* batch, const BatchHeader* header) noexcept nogil:
+    write_int64(batch, header.base_offset)
+    write_int32(batch + 8, header.size_bytes - LOG_OVERHEAD)
+    write_int32(batch + LEADER_EPOCH_POSITION, header.partition_leader_epoch)
+    batch[MAGIC_POSITION] = 2
+    write_int16(batch + ATTRIBUTES_POSITION, header.attributes)
+    write_int32(batch + 23, header.last_offset_delta)
+    write_int64(batch + 27, header.base_timestamp)
+    write_int64(batch + MAX_TIMESTAMP_POSITION, header.max_timestamp)
+    write_int64(batch + 43, header.producer_id)
+    write_int16(batch + 51, header.producer_epoch)
+    write_int32(batch + 53, header.base_sequence)
+    write_int32(batch + 57, header.record_count)
     write_int32(batch + CRC_POSITION,
                 <int32_t>crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION))

@@ -419,7 +419,7 @@ cdef CodecStatus compress_lz4(int32_t level, const uint8_t* data, size_t size, B
         return CODEC_NO_MEMORY
     preferences.block_size_id = LZ4_BLOCKS_OF_64_KIB
     preferences.block_mode = 1            # independent
-    if level != INT32_MIN and level != LZ4_KAFKA_DEFAULT_LEVEL:
+    if level != INT32_MIN and level != 0 and level != LZ4_KAFKA_DEFAULT_LEVEL:
         preferences.compression_level = min(max(level, <int32_t>LZ4_HIGH_LEVEL_MIN), <int32_t>LZ4_HIGH_LEVEL_MAX)
     if not reserve_bytes(out, lz4.compress_frame_bound(size, preferences)):
         free(preferences)

@@ -19,6 +19,7 @@ cdef enum AppendOrigin:
 cdef struct ValidationRules:
     bint compacted                       # every record needs a key
     bint header_only                     # opt-in `log.validation.header.only`: records inside are not looked at
+    bint reject_zstd                     # a Produce below version 7, whose clients' peers could not read it (KIP-110)
     int8_t timestamp_type
     int8_t target_codec                  # COMPRESSION_PRODUCER or a Codec
     int32_t compression_level
@@ -37,13 +38,17 @@ cdef struct ValidationResult:
     int64_t first_offset
     int64_t last_offset
     int64_t max_timestamp
-    int64_t offset_of_max_timestamp
+    int64_t offset_of_max_timestamp      # the last offset of the batch that holds it, as the time index wants it
     int64_t log_append_time_ms           # -1 with CreateTime
     Bytes rebuilt                        # filled when a batch had to be written anew; replaces the given bytes
     int64_t cpu_decompressed_bytes
+    int64_t valid_bytes                  # ORIGIN_REPLICATION: whole batches at the front; a cut tail is not an error
+    bint codec_unavailable               # with UNSUPPORTED_COMPRESSION_TYPE: the system lacks the codec's library
 
 # Checks `size` bytes of batches and assigns them offsets from `base_offset` on, in place where the bytes allow it.
 cdef int16_t validate_and_assign(
     uint8_t* batches, size_t size, const ValidationRules* rules, int origin, int64_t base_offset,
     int32_t leader_epoch, int64_t now_ms, ValidationResult* result,
 ) noexcept nogil
+# Releases what a result owns, `rebuilt`; harmless on a result that owns nothing.
+cdef void free_validation_result(ValidationResult* result) noexcept nogil
