@@ -19,6 +19,7 @@ import threading
 from pathlib import Path
 
 from Cython.Build import cythonize
+from Cython.Compiler.Errors import CompileError
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -144,21 +145,25 @@ def translated() -> list[Extension]:
     if not {"build_ext", "build", "bdist_wheel", "install", "develop", "editable_wheel"} & set(sys.argv):
         return extensions()
     wanted = extensions()
-    return cythonize(
-        wanted,
-        build_dir="build/cython",
-        nthreads=JOBS if len(wanted) > 1 and JOBS > 1 else 0,
-        force="--force" in sys.argv or None,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-            "embedsignature": False,
-            "linetrace": TRACE,
-        },
-    )
+    try:
+        return cythonize(
+            wanted,
+            build_dir="build/cython",
+            nthreads=JOBS if len(wanted) > 1 and JOBS > 1 else 0,
+            force="--force" in sys.argv or None,
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": False,
+                "wraparound": False,
+                "cdivision": True,
+                "initializedcheck": False,
+                "embedsignature": False,
+                "linetrace": TRACE,
+            },
+        )
+    except CompileError as error:
+        # Cython has already printed what is wrong, with the lines it is wrong in.
+        raise SystemExit(f"cython: {error} does not compile") from None
 
 
 setup(ext_modules=translated(), cmdclass={"build_ext": BuildExtensions})
