@@ -91,8 +91,10 @@ class BrokerConfig:
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The value of a list key; null is empty."""
+        """The value of a list key, or of a string key that Kafka splits at commas; null is empty."""
         value = self[name]
+        if isinstance(value, str):
+            return tuple(item.strip() for item in value.split(",") if item.strip())
         assert value is None or isinstance(value, tuple), name
         return value or ()
 
@@ -104,10 +106,7 @@ class BrokerConfig:
     @property
     def log_directories(self) -> tuple[str, ...]:
         """`log.dirs`, or else `log.dir` (which may list several too, as in Kafka)."""
-        directories = self.texts("log.dirs")
-        if directories:
-            return directories
-        return tuple(item.strip() for item in (self.text("log.dir") or "").split(",") if item.strip())
+        return self.texts("log.dirs") or self.texts("log.dir")
 
     @property
     def metadata_directory(self) -> str:
@@ -136,7 +135,7 @@ class BrokerConfig:
 
     def _check_directories(self) -> None:
         directories = self.log_directories
-        if not directories or "" in directories:
+        if not directories:
             raise ConfigException("At least one log directory must be defined via log.dirs or log.dir.")
         if len(set(directories)) != len(directories):
             raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}")

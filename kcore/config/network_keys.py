@@ -11,7 +11,6 @@ from kcore.config.definition import (
     HIGH,
     INT,
     INT_MAX,
-    LIST,
     LONG,
     LOW,
     PER_BROKER,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from kcore.config.definition import ConfigValue
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-DEFAULT_PROTOCOL_MAP = tuple(f"{protocol}:{protocol}" for protocol in SECURITY_PROTOCOLS)
+DEFAULT_PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 KAFKA_SOCKET_BUFFER_BYTES = 102_400
 SOCKET_BUFFER_KEYS = ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")
 
@@ -40,8 +39,8 @@ def buffer_size(value: ConfigValue) -> str | None:
 KEYS = (
     ConfigKey(
         "listeners",
-        LIST,
-        ("PLAINTEXT://:9092",),
+        STRING,
+        "PLAINTEXT://:9092",
         "The addresses to listen on, as NAME://HOST:PORT. An empty host means every interface, port 0 a free port.",
         None,
         HIGH,
@@ -49,7 +48,7 @@ KEYS = (
     ),
     ConfigKey(
         "advertised.listeners",
-        LIST,
+        STRING,
         None,
         "The addresses that clients are told to use. Without it each client is told the address at "
         "which it reached this broker.",
@@ -59,7 +58,7 @@ KEYS = (
     ),
     ConfigKey(
         "listener.security.protocol.map",
-        LIST,
+        STRING,
         DEFAULT_PROTOCOL_MAP,
         "The security protocol of each listener name, as NAME:PROTOCOL.",
         None,
@@ -68,7 +67,7 @@ KEYS = (
     ),
     ConfigKey(
         "controller.listener.names",
-        LIST,
+        STRING,
         None,
         "Listeners of KRaft's controller; they are not opened, as the controller lives in this process.",
         None,

@@ -113,7 +113,7 @@ KEYS = (
     ConfigKey(
         "log.dir", STRING, "/tmp/kafka-logs", "The directory of the logs, where log.dirs is not given.", None, HIGH
     ),
-    ConfigKey("log.dirs", LIST, None, "The directories of the logs; without it, log.dir.", None, HIGH),
+    ConfigKey("log.dirs", STRING, None, "The directories of the logs; without it, log.dir.", None, HIGH),
     ConfigKey(
         "auto.create.topics.enable",
         BOOLEAN,

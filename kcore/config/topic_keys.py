@@ -6,7 +6,6 @@ from kcore.config.definition import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
-    HIGH,
     INT,
     LIST,
     LONG,
@@ -285,8 +284,6 @@ KEYS = (
         BOOLEAN,
         False,
         "Whether a replica that lacks acknowledged records may become leader when no other is left.",
-        None,
-        HIGH,
     ),
 )
 

@@ -1,0 +1,139 @@
+"""BrokerConfig: types, profiles, refusals and warnings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcore.config.broker import BrokerConfig
+from kcore.config.definition import ConfigException
+from kcore.config.properties import parse_properties
+
+sys.path.insert(0, str(Path(__file__).parent))
+import stock_files
+
+
+def test_values_are_typed() -> None:
+    config = BrokerConfig(
+        {
+            "log.segment.bytes": " 2048 ",
+            "auto.create.topics.enable": "FALSE",
+            "log.cleaner.min.cleanable.ratio": "0.25",
+            "log.cleanup.policy": "compact, delete",
+            "broker.rack": "r1",
+        }
+    )
+    assert config["log.segment.bytes"] == 2048
+    assert config["auto.create.topics.enable"] is False
+    assert config["log.cleaner.min.cleanable.ratio"] == 0.25
+    assert config["log.cleanup.policy"] == ("compact", "delete")
+    assert config["broker.rack"] == "r1"
+    assert config["num.partitions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("log.segment.bytes", "lots", "Not a number of type INT"),
+        ("log.segment.bytes", "2147483648", "Not a number of type INT"),
+        ("log.segment.bytes", "1_000", "Not a number of type INT"),
+        ("log.segment.bytes", "13", "Value must be at least 14"),
+        ("log.retention.bytes", "9223372036854775808", "Not a number of type LONG"),
+        ("offsets.topic.replication.factor", "40000", "Not a number of type SHORT"),
+        ("auto.create.topics.enable", "yes", "Expected value to be either true or false"),
+        ("log.cleaner.min.cleanable.ratio", "1.5", "Value must be no more than 1"),
+        ("log.cleaner.min.cleanable.ratio", "half", "Not a number of type DOUBLE"),
+        ("log.cleanup.policy", "delete,shred", "String must be one of: compact, delete"),
+        ("log.message.timestamp.type", "Sometime", "String must be one of: CreateTime, LogAppendTime"),
+        ("compression.gzip.level", "0", "between 1 and 9 or equal to -1"),
+        ("log.retention.ms", "0", "must be unlimited"),
+        ("metadata.store", "etcd", "String must be one of: embedded, zookeeper"),
+    ],
+)
+def test_an_impossible_value_is_refused_by_name_and_value(name: str, text: str, complaint: str) -> None:
+    with pytest.raises(ConfigException) as refusal:
+        BrokerConfig({name: text})
+    assert f"Invalid value {text} for configuration {name}" in str(refusal.value)
+    assert complaint in str(refusal.value)
+
+
+def test_unknown_names_are_warned_of_once_each() -> None:
+    config = BrokerConfig({"no.such.thing": "1", "num.partition": "3", "num.partitions": "3"})
+    assert sorted(warning.split()[0] for warning in config.warnings) == ["no.such.thing", "num.partition"]
+
+
+def test_one_broker_needs_no_configuration() -> None:
+    config = BrokerConfig({})
+    assert config.warnings == []
+    assert config["offsets.topic.replication.factor"] == 1
+    assert config["transaction.state.log.replication.factor"] == 1
+    assert config["transaction.state.log.min.isr"] == 1
+    assert config["group.initial.rebalance.delay.ms"] == 0
+    assert [str(endpoint) for endpoint in config.listeners.endpoints] == ["PLAINTEXT://:9092"]
+
+
+def test_what_the_properties_say_beats_the_profile() -> None:
+    config = BrokerConfig({"group.initial.rebalance.delay.ms": "250", "offsets.topic.replication.factor": "2"})
+    assert config["group.initial.rebalance.delay.ms"] == 250
+    assert config["offsets.topic.replication.factor"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "broker_id"), [(stock_files.ZOOKEEPER, 0), (stock_files.KRAFT_3_9, 1), (stock_files.KRAFT_4, 1)]
+)
+def test_kafkas_stock_files_are_taken_unmodified(text: str, broker_id: int) -> None:
+    config = BrokerConfig(parse_properties(text))
+    assert config.broker_id == broker_id
+    assert [(endpoint.name, endpoint.port) for endpoint in config.listeners.endpoints] == [("PLAINTEXT", 9092)]
+    assert config["socket.send.buffer.bytes"] == -1
+    assert config["socket.receive.buffer.bytes"] == -1
+    assert sum("socket." in warning for warning in config.warnings) == 1
+    assert len(set(config.warnings)) == len(config.warnings)
+
+
+def test_zookeeper_connect_alone_is_warned_of_once() -> None:
+    config = BrokerConfig({"zookeeper.connect": "localhost:2181"})
+    assert len(config.warnings) == 1
+    assert config.warnings[0].startswith("zookeeper.connect")
+
+
+def test_other_socket_buffers_are_honoured() -> None:
+    config = BrokerConfig({"socket.send.buffer.bytes": "65536", "socket.receive.buffer.bytes": "-1"})
+    assert config["socket.send.buffer.bytes"] == 65536
+    assert config["socket.receive.buffer.bytes"] == -1
+    assert config.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("properties", "directories", "metadata"),
+    [
+        ({}, ("/tmp/kafka-logs",), "/tmp/kafka-logs"),
+        ({"log.dir": "/a"}, ("/a",), "/a"),
+        ({"log.dir": "/a", "log.dirs": "/b, /c"}, ("/b", "/c"), "/b"),
+        ({"log.dirs": "/b", "metadata.log.dir": "/m"}, ("/b",), "/m"),
+    ],
+)
+def test_directories(properties: dict[str, str], directories: tuple[str, ...], metadata: str) -> None:
+    config = BrokerConfig(properties)
+    assert config.log_directories == directories
+    assert config.metadata_directory == metadata
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"log.dirs": "/a,/a"},
+        {"log.dir": ""},
+        {"broker.id": "1", "node.id": "2"},
+        {"broker.id": "-2"},
+        {"process.roles": "controller"},
+        {"process.roles": "broker,observer"},
+        {"metadata.store": "zookeeper"},
+        {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"},
+    ],
+)
+def test_what_cannot_work_is_refused(properties: dict[str, str]) -> None:
+    with pytest.raises(ConfigException):
+        BrokerConfig(properties)
