@@ -1,0 +1,1 @@
+"""Coordinators of consumer groups: pure state machines beside the code that does their I/O."""

@@ -1,0 +1,21 @@
+"""The wire codes that groups answer with, by name."""
+
+from __future__ import annotations
+
+from kcore import errors
+
+NONE = errors.NONE
+COORDINATOR_LOAD_IN_PROGRESS = errors.CoordinatorLoadInProgressError.code
+COORDINATOR_NOT_AVAILABLE = errors.CoordinatorNotAvailableError.code
+NOT_COORDINATOR = errors.NotCoordinatorError.code
+OFFSET_METADATA_TOO_LARGE = errors.OffsetMetadataTooLargeError.code
+ILLEGAL_GENERATION = errors.IllegalGenerationError.code
+INCONSISTENT_GROUP_PROTOCOL = errors.InconsistentGroupProtocolError.code
+INVALID_GROUP_ID = errors.InvalidGroupIdError.code
+UNKNOWN_MEMBER_ID = errors.UnknownMemberIdError.code
+INVALID_SESSION_TIMEOUT = errors.InvalidSessionTimeoutError.code
+REBALANCE_IN_PROGRESS = errors.RebalanceInProgressError.code
+UNKNOWN_TOPIC_OR_PARTITION = errors.UnknownTopicOrPartitionError.code
+UNKNOWN_SERVER_ERROR = errors.UnknownServerError.code
+MEMBER_ID_REQUIRED = errors.MemberIdRequiredError.code
+GROUP_MAX_SIZE_REACHED = errors.GroupMaxSizeReachedError.code

@@ -1,0 +1,74 @@
+"""FindCoordinator (key 10): which broker coordinates a group or a transactional id.
+
+v0 knows groups only, v1 has a key type, v4 asks for several keys at once. Asking for a group's coordinator makes
+`__consumer_offsets` if there is none yet, as Kafka does.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.coordinator.group.partitioner import partition_for
+from kcore.metadata.image import GROUP_METADATA_TOPIC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.server.request_context import Fields, RequestContext
+
+GROUP_KEY = 0
+FIRST_WITH_KEY_TYPE = 1
+FIRST_BATCHED = 4
+TOPIC_ALREADY_EXISTS = errors.TopicAlreadyExistsError.code
+NOWHERE: Fields = {"node_id": -1, "host": "", "port": -1}
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """The coordinator of each key."""
+    key_type = request.key_type if context.api_version >= FIRST_WITH_KEY_TYPE else GROUP_KEY
+    if context.api_version < FIRST_BATCHED:
+        return find(context, request.key, key_type)
+    return {"coordinators": [{"key": key, **find(context, key, key_type)} for key in request.coordinator_keys]}
+
+
+def find(context: RequestContext, key: str, key_type: int) -> Fields:
+    """Node, host and port of one key's coordinator, or the error."""
+    try:
+        return {"error_code": errors.NONE, "error_message": None, **locate(context, key, key_type)}
+    except errors.KafkaError as error:
+        return failure(error)
+
+
+def locate(context: RequestContext, key: str, key_type: int) -> Fields:
+    """The leader of the key's partition of `__consumer_offsets`."""
+    if key_type != GROUP_KEY:
+        raise errors.InvalidRequestError(
+            f"Coordinators of key type {key_type} are not served: this broker has no transactions"
+        )
+    if not key:
+        raise errors.InvalidGroupIdError("A group id may not be empty")
+    broker = context.broker
+    if broker.metadata_cache.topic(GROUP_METADATA_TOPIC) is None:
+        for result in broker.controller.auto_create_topics([GROUP_METADATA_TOPIC]):
+            if result.error is not None and result.error.code != TOPIC_ALREADY_EXISTS:
+                raise errors.CoordinatorNotAvailableError(result.error.message)
+    image = broker.metadata_cache.image
+    topic = image.topics[GROUP_METADATA_TOPIC]
+    state = topic.partitions[partition_for(key, len(topic.partitions))]
+    leader = image.brokers.get(state.leader)
+    address = None if leader is None else broker.address_of(leader, context.connection)
+    if address is None:
+        raise errors.CoordinatorNotAvailableError(f"The coordinator of group {key} is not reachable")
+    return {"node_id": state.leader, "host": address[0], "port": address[1]}
+
+
+def failure(error: errors.KafkaError) -> Fields:
+    """The fields of a key whose coordinator cannot be named."""
+    return {"error_code": error.code, "error_message": error.message, **NOWHERE}
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error on every key asked for."""
+    if context.api_version < FIRST_BATCHED:
+        return failure(error)
+    return {"coordinators": [{"key": key, **failure(error)} for key in request.coordinator_keys]}

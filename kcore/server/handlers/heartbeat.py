@@ -1,0 +1,21 @@
+"""Heartbeat (key 12): a member is alive, and hears of a rebalance."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore import errors
+    from kcore.server.request_context import Fields, RequestContext
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """The state of the member's membership."""
+    error_code = context.broker.group_coordinator.heartbeat(request.group_id, request.member_id, request.generation_id)
+    return {"error_code": error_code}
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """A heartbeat that failed."""
+    return {"error_code": error.code}

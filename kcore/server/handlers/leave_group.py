@@ -1,0 +1,40 @@
+"""LeaveGroup (key 13): members go, and their group rebalances without waiting for their sessions.
+
+Up to v2 one member leaves; from v3 on a list of them, each with its own error (KIP-345).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore import errors
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_BATCHED = 3
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """The outcome for each member."""
+    coordinator = context.broker.group_coordinator
+    if context.api_version < FIRST_BATCHED:
+        error_code, (member_error,) = coordinator.leave(request.group_id, [request.member_id])
+        return {"error_code": error_code or member_error}
+    error_code, member_errors = coordinator.leave(request.group_id, [member.member_id for member in request.members])
+    return {
+        "error_code": error_code,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "error_code": member_error,
+            }
+            for member, member_error in zip(request.members, member_errors, strict=True)
+        ],
+    }
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """A leave that failed for everyone."""
+    return {"error_code": error.code}

@@ -1,0 +1,96 @@
+"""OffsetFetch (key 9): what a group committed.
+
+v2 answers all offsets to null topics and has an error of the group, v5 has leader epochs, v7 may ask for stable offsets
+only (every offset is, while there are no transactions), v8 asks for several groups at once.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from kcore import errors
+    from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_BATCHED = 8
+NO_OFFSET = -1
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """The offsets of one group, or of each."""
+    if context.api_version < FIRST_BATCHED:
+        return fetch(context, request.group_id, request.topics)
+    return {
+        "groups": [
+            {"group_id": group.group_id, **fetch(context, group.group_id, group.topics)} for group in request.groups
+        ]
+    }
+
+
+def fetch(context: RequestContext, group_id: str, topics: Any) -> Fields:
+    """The offsets of a group: those asked for, or all of them."""
+    error_code, offsets = context.broker.group_coordinator.fetch_offsets(group_id)
+    if error_code:
+        return failure(context, topics, error_code)
+    wanted = group_by_topic(offsets) if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
+    return {"error_code": error_code, "topics": [describe_topic(name, indexes, offsets) for name, indexes in wanted]}
+
+
+def group_by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    """Partitions by topic, both in order."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(places):
+        topics.setdefault(topic, []).append(partition)
+    return list(topics.items())
+
+
+def describe_topic(name: str, indexes: Iterable[int], offsets: Mapping[TopicPartition, CommittedOffset]) -> Fields:
+    """One topic's part of the answer; a partition without a commit has offset -1."""
+    partitions = []
+    for index in indexes:
+        committed = offsets.get((name, index))
+        partitions.append(
+            {
+                "partition_index": index,
+                "committed_offset": committed.offset if committed else NO_OFFSET,
+                "committed_leader_epoch": committed.leader_epoch if committed else -1,
+                "metadata": committed.metadata if committed else "",
+                "error_code": 0,
+            }
+        )
+    return {"name": name, "partitions": partitions}
+
+
+def failure(context: RequestContext, topics: Any, error_code: int) -> Fields:
+    """The error of a group; before v2, which has no place for it, on each partition."""
+    if context.api_version >= 2:
+        return {"error_code": error_code, "topics": []}
+    return {
+        "topics": [
+            {
+                "name": topic.name,
+                "partitions": [
+                    {
+                        "partition_index": index,
+                        "committed_offset": NO_OFFSET,
+                        "metadata": "",
+                        "error_code": error_code,
+                    }
+                    for index in topic.partition_indexes
+                ],
+            }
+            for topic in topics or ()
+        ]
+    }
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error on every group."""
+    if context.api_version < FIRST_BATCHED:
+        return failure(context, request.topics, error.code)
+    return {
+        "groups": [{"group_id": group.group_id, "error_code": error.code, "topics": []} for group in request.groups]
+    }
