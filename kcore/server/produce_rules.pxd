@@ -1,4 +1,4 @@
-"""What a produce request's records must be before any log looks at them."""
+"""What the version of a produce request demands of its records."""
 
 from libc.stdint cimport int16_t, int64_t, uint8_t
 

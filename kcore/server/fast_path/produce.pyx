@@ -160,9 +160,9 @@ cdef Disposition handle_produce(void* context, NativeRequest* request, Response*
 
 
 cdef inline bint is_readable(const PartitionRecords* records) noexcept nogil:
-    """Whether the codec of the first batch can be read without the GIL on this system."""
-    return (records.size_bytes > ATTRIBUTES_LOW_BYTE
-            and codec_is_available(records.records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK))
+    """Whether the codec of the batch can be read without the GIL on this system; what is no batch is refused later."""
+    return (records.size_bytes <= ATTRIBUTES_LOW_BYTE
+            or codec_is_available(records.records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK))
 
 
 cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic, void** partitions, Output* answer,
