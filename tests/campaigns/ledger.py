@@ -1,0 +1,74 @@
+"""What a campaign has run so far: one JSON object a line, appended and fsynced, committed with the sources.
+
+    {"time": "2026-11-21T10:00:00Z", "commit": "<40 hex>", "clean": true, "first_seed": 0, "count": 4000,
+     "seconds": 60.0, "result": "ok"}
+    {..., "result": "violation", "seed": 4123, "error": "AssertionError: ..."}
+
+`clean` tells whether the tested packages were as committed. An interrupted run loses at most the seeds since its last
+line, which the next run takes up again: seeds are numbered on from the last line.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+
+
+@dataclass
+class Total:
+    count: int = 0
+    violations: int = 0
+
+
+class Ledger:
+    """The committed file of one campaign."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self) -> Iterator[dict[str, object]]:
+        if self.path.exists():
+            for line in self.path.read_text().splitlines():
+                yield json.loads(line)
+
+    def next_seed(self) -> int:
+        return max((int(str(line["first_seed"])) + int(str(line["count"])) for line in self.lines()), default=0)
+
+    def append(
+        self, packages: Sequence[str], first_seed: int, count: int, seconds: float, outcome: dict[str, object]
+    ) -> None:
+        entry = {
+            "time": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "commit": git("rev-parse", "HEAD").stdout.strip(),
+            "clean": not git("status", "--porcelain", "--", *packages).stdout.strip(),
+            "first_seed": first_seed,
+            "count": count,
+            "seconds": round(seconds, 1),
+            **outcome,
+        }
+        with self.path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def total_since_change(self, packages: Sequence[str]) -> Total:
+        """Seeds run on committed sources that are, in the tested packages, what HEAD has."""
+        total = Total()
+        same: dict[str, bool] = {}
+        for line in self.lines():
+            commit = str(line["commit"])
+            if commit not in same:
+                same[commit] = git("diff", "--quiet", commit, "HEAD", "--", *packages).returncode == 0
+            if same[commit] and line["clean"]:
+                total.count += int(str(line["count"]))
+                total.violations += line["result"] != "ok"
+        return total

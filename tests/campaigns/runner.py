@@ -1,0 +1,89 @@
+"""Runs a campaign's seeds one after another until the time is over, a violation stops it, or it is interrupted."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+from tests.campaigns.ledger import Ledger
+
+# A line is written at least this often, so that a killed run loses no more.
+LEDGER_INTERVAL_S = 300.0
+
+
+class Stopped(BaseException):
+    """SIGINT or SIGTERM: the seed in hand is dropped, what was run before is kept."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    name: str
+    packages: Sequence[str]
+    run: Callable[[int], None]
+
+    @classmethod
+    def load(cls, name: str) -> Campaign:
+        module = importlib.import_module(f"tests.campaigns.{name}")
+        return cls(name, module.PACKAGES, module.run)
+
+
+def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int | None) -> bool:
+    """Runs the next seeds for `seconds`, or `limit` of them; False when an invariant was broken."""
+    deadline = time.monotonic() + seconds
+    first = seed = ledger.next_seed()
+    last = sys.maxsize if limit is None else first + limit
+    started = time.monotonic()
+
+    def keep(outcome: dict[str, object]) -> None:
+        ledger.append(campaign.packages, first, seed - first, time.monotonic() - started, outcome)
+
+    with_signals = [signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        while seed < last and time.monotonic() < deadline:
+            campaign.run(seed)
+            seed += 1
+            if time.monotonic() - started > LEDGER_INTERVAL_S:
+                keep({"result": "ok"})
+                first, started = seed, time.monotonic()
+    except Stopped:
+        print(f"{campaign.name}: stopped before seed {seed}", file=sys.stderr)
+    except Exception as violation:
+        report(campaign, seed)
+        failed = seed
+        seed += 1
+        keep({"result": "violation", "seed": failed, "error": f"{type(violation).__name__}: {violation}"[:500]})
+        return False
+    finally:
+        for number, handler in zip((signal.SIGINT, signal.SIGTERM), with_signals, strict=True):
+            signal.signal(number, handler)
+    if seed > first:
+        keep({"result": "ok"})
+    return True
+
+
+def run_seed(campaign: Campaign, seed: int) -> int:
+    """One seed again, to look into it."""
+    try:
+        campaign.run(seed)
+    except Exception:
+        report(campaign, seed)
+        return 1
+    print(f"{campaign.name}: seed {seed} is clean")
+    return 0
+
+
+def report(campaign: Campaign, seed: int) -> None:
+    traceback.print_exc()
+    print(
+        f"{campaign.name}: violation at seed {seed}; again: bin/campaign {campaign.name} --seed {seed}", file=sys.stderr
+    )
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
