@@ -15,6 +15,8 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 from kcore.cursor cimport Cursor, cursor_over, read_int32, remaining, take
 
+from kcore import errors
+
 cdef extern from "codec_libraries.h" nogil:
     ctypedef struct kcore_zlib_stream:
         const uint8_t* next_in
@@ -552,19 +554,6 @@ cdef CodecStatus compress(int codec, int32_t level, const uint8_t* data, size_t 
 
 # --- Python's face ---------------------------------------------------------------------------------------------------
 
-
-class CorruptDataError(ValueError):
-    """Compressed bytes that their codec cannot read."""
-
-
-class TooLargeError(ValueError):
-    """More bytes than the limit would come out."""
-
-
-class CodecUnavailableError(LookupError):
-    """The system has no library for the codec."""
-
-
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -573,11 +562,11 @@ cdef object taken_or_raised(CodecStatus status, int codec, Bytes* out):
         if status == CODEC_OK:
             return out.data[:out.size]
         if status == CODEC_CORRUPT:
-            raise CorruptDataError(f"malformed {NAMES[codec]} data")
+            raise errors.CorruptMessageError(f"malformed {NAMES[codec]} data")
         if status == CODEC_TOO_LARGE:
-            raise TooLargeError(f"the {NAMES[codec]} data holds more than the limit")
+            raise errors.MessageTooLargeError(f"the {NAMES[codec]} data holds more than the limit")
         if status == CODEC_UNAVAILABLE:
-            raise CodecUnavailableError(f"no library for codec {codec}")
+            raise errors.UnsupportedCompressionTypeError(f"this system has no library for codec {codec}")
         raise MemoryError
     finally:
         free_bytes(out)
