@@ -7,7 +7,7 @@ The header of ApiVersions follows the same rule as every other request; only its
 
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t
 from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, read_unsigned_varint, take
-from kcore.network.dispatch cimport DISPATCH_SIZE, DispatchTable, NativeRequest
+from kcore.network.dispatch cimport DISPATCH_SIZE, DispatchEntry, NativeRequest
 
 
 cdef inline void skip_tagged_fields(Cursor* cursor) noexcept nogil:
@@ -19,7 +19,7 @@ cdef inline void skip_tagged_fields(Cursor* cursor) noexcept nogil:
         i += 1
 
 
-cdef inline bint read_request_header(uint8_t* frame, size_t size, const DispatchTable dispatch,
+cdef inline bint read_request_header(uint8_t* frame, size_t size, const DispatchEntry* entries,
                                      NativeRequest* request) noexcept nogil:
     """Fills in the header's fields of `request`; False when the frame does not hold a whole header."""
     cdef Cursor cursor = cursor_over(frame, size)
@@ -37,7 +37,7 @@ cdef inline bint read_request_header(uint8_t* frame, size_t size, const Dispatch
         request.client_id_size = client_id_size
     elif client_id_size < -1:
         return False
-    if 0 <= request.api_key < DISPATCH_SIZE and request.api_version >= dispatch.entries[request.api_key].first_flexible:
+    if 0 <= request.api_key < DISPATCH_SIZE and request.api_version >= entries[request.api_key].first_flexible:
         skip_tagged_fields(&cursor)
     request.body = <size_t>(cursor.position - frame)
     return not cursor.failed

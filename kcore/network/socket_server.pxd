@@ -1,12 +1,28 @@
 """The server's side of the network, as native code sees it."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from kcore.network.acceptor cimport Acceptor
 from kcore.network.dispatch cimport DispatchTable
+from kcore.network.request cimport ResponseSink
+from kcore.network.request_channel cimport RequestChannel
 from kcore.network.response cimport Response
+from kcore.platform.disk cimport Disk
 
-cdef class SocketServer:
+
+cdef class SocketServer(ResponseSink):
     cdef DispatchTable dispatch
-    cdef void* reactor
+    cdef Disk disk
+    cdef RequestChannel channel
+    cdef Acceptor acceptor
+    cdef list listeners
+    cdef list bound
+    cdef list processors
+    cdef list threads
+    cdef object acceptor_thread
+    cdef void* reactor[256]      # Processor, by the number that a connection's id carries
+    cdef int32_t processor_count
+    cdef int64_t open_connections
+
     # Queues a response for a connection from any thread, takes over its parts, unmutes the connection once it is
     # queued; frees it silently when the connection is gone. Takes the processor's queue lock only.
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil

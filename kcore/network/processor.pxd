@@ -1,0 +1,99 @@
+"""One processor: an epoll loop that owns a share of the connections."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
+from kcore.network.connection cimport Connection
+from kcore.network.connection_table cimport ConnectionTable
+from kcore.network.dispatch cimport DispatchEntry, DispatchTable, Disposition, NativeRequest
+from kcore.network.endpoint cimport Endpoint
+from kcore.network.epoll cimport epoll_event
+from kcore.network.processor_inbox cimport Inbox, ProcessorMessage
+from kcore.network.receive_buffer cimport BufferPool
+from kcore.network.request_channel cimport RequestChannel
+from kcore.network.response cimport Response
+from kcore.platform.disk cimport Disk, DiskOperations
+
+cdef struct ProcessorLimits:
+    int64_t max_request_bytes    # socket.request.max.bytes
+    int64_t max_idle_ns          # connections.max.idle.ms; 0 or less: never
+    int64_t max_spin_ns          # kcli.network.spin.us
+    int64_t free_buffer_bytes    # what a processor keeps of warm receive buffers
+
+# Written by the processor, read by anyone.
+cdef struct ProcessorCounters:
+    int64_t requests
+    int64_t bytes_in
+    int64_t bytes_out
+    int64_t connections_opened
+    int64_t connections_closed
+    int64_t connections_idle_closed
+    int64_t connections_refused  # closed for breaking a rule of the protocol
+    int64_t idle_ns              # spent waiting in epoll
+
+# What became of the frames that a connection had buffered.
+cdef enum Progress:
+    PROGRESS_CLOSED = 0          # the connection is gone
+    PROGRESS_PAUSED = 1          # muted, or nothing whole is buffered
+    PROGRESS_MORE = 2            # whole frames are left: the turn is over, or responses must be sent first
+
+
+cdef enum:
+    MAX_LISTENERS = 64
+
+
+cdef class Processor:
+    cdef Inbox inbox
+    cdef ConnectionTable table
+    cdef BufferPool pool
+    cdef ProcessorLimits limits
+    cdef ProcessorCounters counters
+    cdef RequestChannel channel
+    cdef DispatchTable dispatch
+    cdef Disk disk_owner
+    cdef const DiskOperations* disk
+    cdef list factory_owners
+    cdef void* factories[64]     # StreamFactory, by listener
+    cdef int64_t* connection_count
+    cdef int epoll
+    cdef int32_t draining
+    cdef int64_t drain_deadline_ns
+    cdef int64_t now_ns
+    cdef int64_t spin_ns         # how long the next wait spins before it blocks
+    cdef Response scratch        # what native handlers fill, one request after another
+
+    # From any thread.
+    cdef void post_response(self, uint64_t connection, Response* response) noexcept nogil
+    cdef void adopt(self, int socket, int32_t listener, const Endpoint* client, const Endpoint* local) noexcept nogil
+    cdef void post_close(self, uint64_t connection) noexcept nogil
+    cdef void drain(self, int64_t deadline_ns) noexcept nogil
+
+    # The loop.
+    cdef void loop(self) noexcept nogil
+    cdef int wait(self, epoll_event* events) noexcept nogil
+    cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil
+    cdef int spin(self, epoll_event* events, int64_t started_ns) noexcept nogil
+    cdef void adapt_spin(self, int64_t waited_ns) noexcept nogil
+    cdef void on_event(self, const epoll_event* event) noexcept nogil
+    cdef void on_message(self, ProcessorMessage* message) noexcept nogil
+    cdef void register(self, ProcessorMessage* message) noexcept nogil
+    cdef bint watch(self, Connection* connection) noexcept nogil
+    cdef void take_messages(self) noexcept nogil
+    cdef void serve_ready(self) noexcept nogil
+    cdef void retry_stalled(self) noexcept nogil
+    cdef void close_idle(self) noexcept nogil
+    cdef bint is_drained(self) noexcept nogil
+    cdef void close_everything(self) noexcept nogil
+
+    # One connection's turn.
+    cdef void serve(self, Connection* connection) noexcept nogil
+    cdef bint receive(self, Connection* connection, int64_t* received_in_turn) noexcept nogil
+    cdef Progress execute_buffered(self, Connection* connection, int* frames) noexcept nogil
+    cdef bint execute(self, Connection* connection, uint8_t* frame, size_t size) noexcept nogil
+    cdef Disposition ask_native_handler(self, NativeRequest* request) noexcept nogil
+    cdef bint hand_over(self, Connection* connection, const NativeRequest* request) noexcept nogil
+    cdef bint enqueue(self, Connection* connection, Response* response) noexcept nogil
+    cdef bint flush(self, Connection* connection) noexcept nogil
+    cdef void refuse(self, Connection* connection, const char* rule, int64_t first, int64_t second) noexcept nogil
+    cdef void shake_hands(self, Connection* connection) noexcept nogil
+    cdef void arm(self, Connection* connection) noexcept nogil
+    cdef void set_interest(self, Connection* connection, uint32_t interest) noexcept nogil
+    cdef void close(self, Connection* connection) noexcept nogil

@@ -1,0 +1,10 @@
+from kcore.network.dispatch import DispatchTable
+from kcore.network.request_channel import RequestChannel
+from kcore.platform.disk import Disk
+from kcore.transport.byte_stream import StreamFactory
+
+class Processor:
+    def __init__(
+        self, index: int, channel: RequestChannel, dispatch: DispatchTable, disk: Disk, factories: list[StreamFactory]
+    ) -> None: ...
+    def run(self) -> None: ...

@@ -1,0 +1,539 @@
+"""Processor: one thread, one epoll, a share of the connections, and no GIL from start to stop.
+
+A turn of a connection executes the frames that are buffered and receives more, until the connection is muted (a request
+is in a handler or a purgatory), its client does not read its answers, nothing is left, or its turn is over. The answers of
+all frames of a turn leave with one send. Nothing later on a connection is executed while a request of it is in flight or
+an answer is unsent, so that responses leave in the order of requests.
+
+A muted connection keeps EPOLLIN until its socket becomes readable: the usual client waits for its answer, and muting it
+costs no system call. Only then is EPOLLIN dropped, and armed again when the connection goes on.
+
+Bounds: a frame by `socket.request.max.bytes`; a turn by TURN_BYTES and TURN_FRAMES; unsent answers by UNSENT_PARTS and by not
+executing further; the request channel by its own. A frame that breaks a rule closes its connection with one WARN.
+
+Stopping: while it drains, nothing new is executed; the loop ends once every request in flight is answered and sent, or at
+the deadline, and closes what is left.
+
+Concurrency: all state belongs to the loop's thread, except the inbox (its own lock), the counters (atomic stores) and
+`draining`. Nothing here waits for a lock that is held across a system call, nor for the GIL.
+"""
+
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+from kcore.network.connection cimport (
+    FLUSH_FAILED, FLUSH_YIELD, LISTED_READY, LISTED_STALLED, RECEIVE_DRAINED, RECEIVE_END, RECEIVE_FAILED, RECEIVED,
+    UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
+    connection_free, connection_new, connection_park, connection_receive, has_unsent,
+)
+from kcore.network.connection_table cimport (
+    table_add, table_any, table_find, table_free, table_init, table_list, table_remove, table_touch, table_unlist,
+)
+from kcore.network.dispatch cimport (
+    CLOSE, DELAYED, DISPATCH_SIZE, RESPONDED, TO_HANDLER, DispatchEntry, DispatchTable, Disposition, NativeRequest,
+)
+from kcore.network.endpoint cimport Endpoint
+from kcore.network.epoll cimport (
+    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, block_signals, epoll_create1,
+    epoll_ctl, epoll_event, epoll_wait, eventfd_read,
+)
+from kcore.network.network_report cimport REPORT_WARN, report
+from kcore.network.processor_inbox cimport (
+    MESSAGE_ADOPT, MESSAGE_CLOSE, MESSAGE_RESPONSE, ProcessorMessage, inbox_close, inbox_free, inbox_init,
+    inbox_is_empty, inbox_post, inbox_set_reader, inbox_take, inbox_wake, message_drop, message_new,
+)
+from kcore.network.receive_buffer cimport RECEIVE_CHUNK, pool_free
+from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, RequestChannel
+from kcore.network.request_header cimport read_request_header
+from kcore.network.response cimport Response, response_free, response_init, response_seal
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
+from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream, StreamFactory
+
+cdef extern from "<endian.h>" nogil:
+    uint32_t be32toh(uint32_t)
+
+cdef extern from "<unistd.h>" nogil:
+    int close_descriptor "close"(int descriptor)
+
+cdef enum:
+    EVENTS = 256
+    LENGTH_PREFIX = 4
+    TURN_BYTES = 2 * 1024 * 1024
+    TURN_FRAMES = 128
+    SENT_A_TURN = 1024 * 1024
+    UNSENT_PARTS = 256
+    SHORTEST_SPIN_NS = 1000
+    LONGEST_WAIT_MS = 60000
+    NANOSECONDS_PER_MS = 1000000
+    WAKEUP = 0                   # epoll's datum of the inbox: no connection has this id
+
+
+cdef inline void count(int64_t* counter, int64_t amount) noexcept nogil:
+    """One writer, many readers: no locked instruction is needed."""
+    atomic_store_64(counter, counter[0] + amount)
+
+
+cdef class Processor:
+    """One of `num.network.threads`."""
+
+    def __cinit__(self):
+        self.epoll = -1
+        self.inbox.wakeup = -1
+        response_init(&self.scratch)
+
+    def __init__(self, int index, RequestChannel channel, DispatchTable dispatch, Disk disk, list factories):
+        cdef StreamFactory factory
+        cdef epoll_event event
+        table_init(&self.table, index)
+        self.channel = channel
+        self.dispatch = dispatch
+        self.disk_owner = disk
+        self.disk = &disk.operations
+        self.factory_owners = factories
+        if len(factories) > MAX_LISTENERS:
+            raise ValueError(f"at most {MAX_LISTENERS} listeners can be served, not {len(factories)}")
+        for listener, factory in enumerate(factories):
+            self.factories[<int>listener] = <void*>factory
+        self.epoll = epoll_create1(EPOLL_CLOEXEC)
+        if self.epoll < 0 or not inbox_init(&self.inbox):
+            raise OSError(errno, "cannot create a processor's epoll or eventfd")
+        memset(&event, 0, sizeof(event))
+        event.events = EPOLLIN
+        event.data.u64 = WAKEUP
+        if epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.inbox.wakeup, &event) != 0:
+            raise OSError(errno, "cannot watch a processor's eventfd")
+        channel.add_wakeup(self.inbox.wakeup)
+
+    def __dealloc__(self):
+        self.close_everything()
+        inbox_free(&self.inbox)
+        if self.epoll >= 0:
+            close_descriptor(self.epoll)
+        table_free(&self.table)
+        pool_free(&self.pool)
+        response_free(&self.scratch)
+
+    def run(self) -> None:
+        """The thread's whole life."""
+        with nogil:
+            self.loop()
+
+    # --- from any thread -------------------------------------------------------------------------------------------
+
+    cdef void post_response(self, uint64_t connection, Response* response) noexcept nogil:
+        cdef ProcessorMessage* message = message_new(MESSAGE_RESPONSE, connection)
+        if message == NULL:
+            response_free(response)
+            return
+        message.response = response[0]
+        response_init(response)
+        inbox_post(&self.inbox, message)
+
+    cdef void adopt(self, int socket, int32_t listener, const Endpoint* client, const Endpoint* local) noexcept nogil:
+        cdef ProcessorMessage* message = message_new(MESSAGE_ADOPT, 0)
+        if message == NULL:
+            close_descriptor(socket)
+            return
+        message.socket = socket
+        message.listener = listener
+        message.client = client[0]
+        message.local = local[0]
+        inbox_post(&self.inbox, message)
+
+    cdef void post_close(self, uint64_t connection) noexcept nogil:
+        cdef ProcessorMessage* message = message_new(MESSAGE_CLOSE, connection)
+        if message != NULL:
+            inbox_post(&self.inbox, message)
+
+    cdef void drain(self, int64_t deadline_ns) noexcept nogil:
+        atomic_store_64(&self.drain_deadline_ns, deadline_ns)
+        atomic_store_32(&self.draining, 1)
+        inbox_wake(&self.inbox)
+
+    # --- the loop --------------------------------------------------------------------------------------------------
+
+    cdef void loop(self) noexcept nogil:
+        cdef epoll_event[256] events
+        cdef int ready
+        cdef int i
+        block_signals()
+        inbox_set_reader(&self.inbox)
+        while True:
+            ready = self.wait(events)
+            for i in range(ready):
+                self.on_event(&events[i])
+            self.take_messages()
+            self.serve_ready()
+            self.close_idle()
+            if atomic_load_32(&self.draining) and self.is_drained():
+                break
+        self.close_everything()
+
+    cdef int wait(self, epoll_event* events) noexcept nogil:
+        cdef int64_t started_ns = self.disk.monotonic_ns(self.disk.context)
+        cdef int timeout_ms = self.wait_timeout_ms(started_ns)
+        cdef int ready = 0
+        if timeout_ms != 0 and self.spin_ns > 0:
+            ready = self.spin(events, started_ns)
+            if not inbox_is_empty(&self.inbox):
+                timeout_ms = 0
+        if ready == 0:
+            ready = epoll_wait(self.epoll, events, EVENTS, timeout_ms)
+        self.now_ns = self.disk.monotonic_ns(self.disk.context)
+        if timeout_ms != 0:
+            count(&self.counters.idle_ns, self.now_ns - started_ns)
+            if self.limits.max_spin_ns > 0:
+                self.adapt_spin(self.now_ns - started_ns)
+        return ready if ready > 0 else 0
+
+    cdef int spin(self, epoll_event* events, int64_t started_ns) noexcept nogil:
+        """Asks again and again for `spin_ns`: cheaper than the wake-up of a sleeping thread when an answer is near."""
+        cdef int ready
+        while True:
+            ready = epoll_wait(self.epoll, events, EVENTS, 0)
+            if ready != 0 or not inbox_is_empty(&self.inbox):
+                return ready
+            if self.disk.monotonic_ns(self.disk.context) - started_ns >= self.spin_ns:
+                return 0
+
+    cdef void adapt_spin(self, int64_t waited_ns) noexcept nogil:
+        """Spins as long as it may after a wait that spinning would have caught, ever less after longer ones."""
+        if waited_ns <= self.limits.max_spin_ns:
+            self.spin_ns = self.limits.max_spin_ns
+        else:
+            self.spin_ns = self.spin_ns // 2 if self.spin_ns > SHORTEST_SPIN_NS else 0
+
+    cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil:
+        cdef int64_t until_ns = now_ns + <int64_t>LONGEST_WAIT_MS * NANOSECONDS_PER_MS
+        if self.table.ready.count or not inbox_is_empty(&self.inbox):
+            return 0
+        if self.limits.max_idle_ns > 0 and self.table.idle_first != NULL:
+            until_ns = min(until_ns, self.table.idle_first.last_active_ns + self.limits.max_idle_ns)
+        if atomic_load_32(&self.draining):
+            until_ns = min(until_ns, atomic_load_64(&self.drain_deadline_ns))
+        if until_ns <= now_ns:
+            return 0
+        return <int>((until_ns - now_ns + NANOSECONDS_PER_MS - 1) // NANOSECONDS_PER_MS)
+
+    cdef void on_event(self, const epoll_event* event) noexcept nogil:
+        cdef Connection* connection
+        cdef uint64_t ignored
+        if event.data.u64 == WAKEUP:
+            eventfd_read(self.inbox.wakeup, &ignored)
+            self.retry_stalled()
+            return
+        connection = table_find(&self.table, event.data.u64)
+        if connection == NULL:
+            return
+        if connection.handshaking:
+            self.shake_hands(connection)
+            return
+        if event.events & (EPOLLIN | EPOLLERR | EPOLLHUP):
+            connection.maybe_readable = True
+        if connection.in_flight or connection.listed == LISTED_STALLED:
+            if event.events & (EPOLLERR | EPOLLHUP):
+                self.close(connection)
+            else:
+                self.set_interest(connection, 0)
+            return
+        self.serve(connection)
+
+    cdef void take_messages(self) noexcept nogil:
+        cdef ProcessorMessage* message = inbox_take(&self.inbox)
+        cdef ProcessorMessage* next_message
+        while message != NULL:
+            next_message = message.next
+            self.on_message(message)
+            message_drop(message)
+            message = next_message
+
+    cdef void on_message(self, ProcessorMessage* message) noexcept nogil:
+        cdef Connection* connection
+        if message.kind == MESSAGE_ADOPT:
+            self.register(message)
+            return
+        connection = table_find(&self.table, message.connection)
+        if connection == NULL:
+            return
+        if message.kind == MESSAGE_CLOSE:
+            self.close(connection)
+        elif connection.in_flight:
+            connection.in_flight = False
+            if self.enqueue(connection, &message.response):
+                self.serve(connection)
+
+    cdef void register(self, ProcessorMessage* message) noexcept nogil:
+        """Makes a connection of an accepted socket, which `message` gives up when that works out."""
+        cdef ByteStream* stream = NULL
+        cdef Connection* connection
+        if not atomic_load_32(&self.draining):
+            stream = (<StreamFactory>self.factories[message.listener]).open(message.socket)
+        if stream == NULL:
+            return
+        message.socket = -1
+        connection = connection_new(stream)
+        if connection == NULL:
+            stream.close(stream)
+            return
+        connection.listener = message.listener
+        connection.client = message.client
+        connection.local = message.local
+        connection.handshaking = True
+        if not table_add(&self.table, connection):
+            connection_free(connection, &self.pool)
+            return
+        table_touch(&self.table, connection, self.now_ns)
+        atomic_add_64(self.connection_count, 1)
+        count(&self.counters.connections_opened, 1)
+        if not self.watch(connection):
+            self.close(connection)
+            return
+        self.shake_hands(connection)
+
+    cdef bint watch(self, Connection* connection) noexcept nogil:
+        cdef epoll_event event
+        memset(&event, 0, sizeof(event))
+        event.events = connection.interest = EPOLLIN
+        event.data.u64 = connection.id
+        return epoll_ctl(self.epoll, EPOLL_CTL_ADD, connection.stream.socket, &event) == 0
+
+    cdef void serve_ready(self) noexcept nogil:
+        """One turn for each connection that was ready when this began."""
+        cdef int32_t turns = self.table.ready.count
+        while turns > 0 and self.table.ready.first != NULL:
+            self.serve(self.table.ready.first)
+            turns -= 1
+
+    cdef void retry_stalled(self) noexcept nogil:
+        cdef Connection* connection
+        while self.table.stalled.first != NULL:
+            connection = self.table.stalled.first
+            table_unlist(&self.table, connection)
+            table_list(&self.table, connection, LISTED_READY)
+
+    cdef void close_idle(self) noexcept nogil:
+        cdef Connection* connection = self.table.idle_first
+        if self.limits.max_idle_ns <= 0:
+            return
+        while connection != NULL and connection.last_active_ns + self.limits.max_idle_ns <= self.now_ns:
+            if connection.in_flight:
+                table_touch(&self.table, connection, self.now_ns)
+            else:
+                count(&self.counters.connections_idle_closed, 1)
+                self.close(connection)
+            connection = self.table.idle_first
+
+    cdef bint is_drained(self) noexcept nogil:
+        cdef Connection* connection = self.table.idle_first
+        if self.now_ns >= atomic_load_64(&self.drain_deadline_ns):
+            return True
+        while connection != NULL:
+            if connection.in_flight or has_unsent(connection):
+                return False
+            connection = connection.idle_next
+        return True
+
+    cdef void close_everything(self) noexcept nogil:
+        while table_any(&self.table) != NULL:
+            self.close(table_any(&self.table))
+        if self.inbox.wakeup >= 0:
+            inbox_close(&self.inbox)
+
+    # --- one connection's turn -------------------------------------------------------------------------------------
+
+    cdef void serve(self, Connection* connection) noexcept nogil:
+        cdef int frames = TURN_FRAMES
+        cdef int64_t received = 0
+        cdef Progress progress
+        table_touch(&self.table, connection, self.now_ns)
+        table_unlist(&self.table, connection)
+        if not self.flush(connection):
+            return
+        while not has_unsent(connection):
+            progress = self.execute_buffered(connection, &frames)
+            if progress == PROGRESS_CLOSED or not self.flush(connection):
+                return
+            if has_unsent(connection) or connection.in_flight or connection.listed == LISTED_STALLED:
+                break
+            if frames == 0 or received >= TURN_BYTES:
+                table_list(&self.table, connection, LISTED_READY)
+                break
+            if progress == PROGRESS_MORE:
+                continue
+            if connection.ended:
+                self.close(connection)
+                return
+            if not connection.maybe_readable or atomic_load_32(&self.draining):
+                break
+            if not self.receive(connection, &received):
+                self.close(connection)
+                return
+        connection_park(connection, &self.pool)
+        self.arm(connection)
+
+    cdef bint receive(self, Connection* connection, int64_t* received_in_turn) noexcept nogil:
+        """One recv; False when the connection is of no use any more."""
+        cdef int64_t received
+        cdef ReceiveStatus status = connection_receive(connection, &self.pool, &received)
+        received_in_turn[0] += received
+        count(&self.counters.bytes_in, received)
+        if status == RECEIVE_FAILED:
+            return False
+        if status == RECEIVE_END:
+            connection.ended = True
+        elif status == RECEIVE_DRAINED and (received == 0 or connection.expected_bytes <= RECEIVE_CHUNK):
+            # In the middle of a large frame the client is sending at this moment: it is worth asking once more.
+            connection.maybe_readable = connection.stream.has_buffered(connection.stream)
+        return True
+
+    cdef Progress execute_buffered(self, Connection* connection, int* frames) noexcept nogil:
+        cdef uint32_t prefix
+        cdef int32_t size
+        while buffered_bytes(connection) >= LENGTH_PREFIX:
+            memcpy(&prefix, connection.buffer + connection.start, LENGTH_PREFIX)
+            size = <int32_t>be32toh(prefix)
+            if size <= 0:
+                self.refuse(connection, b"a request of %lld bytes is no request", size, 0)
+                return PROGRESS_CLOSED
+            if size > self.limits.max_request_bytes:
+                self.refuse(connection, b"a request of %lld bytes is larger than socket.request.max.bytes (%lld)",
+                            size, self.limits.max_request_bytes)
+                return PROGRESS_CLOSED
+            connection.expected_bytes = <size_t>size + LENGTH_PREFIX
+            if buffered_bytes(connection) < connection.expected_bytes or atomic_load_32(&self.draining):
+                return PROGRESS_PAUSED
+            if frames[0] == 0 or connection.count - connection.head >= UNSENT_PARTS:
+                return PROGRESS_MORE
+            frames[0] -= 1
+            if not self.execute(connection, connection.buffer + connection.start + LENGTH_PREFIX, <size_t>size):
+                return PROGRESS_CLOSED
+            if connection.listed == LISTED_STALLED:
+                return PROGRESS_PAUSED
+            connection.start += connection.expected_bytes
+            count(&self.counters.requests, 1)
+            if connection.in_flight or connection.close_after_send:
+                return PROGRESS_PAUSED
+        return PROGRESS_PAUSED
+
+    cdef bint execute(self, Connection* connection, uint8_t* frame, size_t size) noexcept nogil:
+        """One request; False when it closed the connection."""
+        cdef NativeRequest request
+        cdef Disposition disposition
+        if not read_request_header(frame, size, self.dispatch.entries, &request):
+            self.refuse(connection, b"the header of a request of %lld bytes (API key %lld) is malformed",
+                        <int64_t>size, request.api_key)
+            return False
+        request.connection = connection.id
+        request.listener = connection.listener
+        request.received_ns = self.now_ns
+        disposition = self.ask_native_handler(&request)
+        if disposition == RESPONDED:
+            return self.enqueue(connection, &self.scratch)
+        if disposition == DELAYED:
+            connection.in_flight = True
+            return True
+        if disposition == TO_HANDLER:
+            return self.hand_over(connection, &request)
+        self.close(connection)
+        return False
+
+    cdef Disposition ask_native_handler(self, NativeRequest* request) noexcept nogil:
+        cdef const DispatchEntry* entry
+        cdef Disposition disposition
+        if not 0 <= request.api_key < DISPATCH_SIZE:
+            return TO_HANDLER
+        entry = &self.dispatch.entries[request.api_key]
+        if entry.handle == NULL or not entry.min_version <= request.api_version <= entry.max_version:
+            return TO_HANDLER
+        disposition = entry.handle(entry.context, request, &self.scratch)
+        if disposition != RESPONDED and self.scratch.count:
+            response_free(&self.scratch)
+        return disposition
+
+    cdef bint hand_over(self, Connection* connection, const NativeRequest* request) noexcept nogil:
+        """To the request channel, or to the list of those that wait for room in it."""
+        cdef Admission admission = self.channel.push(request, &connection.client, &connection.local)
+        if admission == ADMITTED:
+            connection.in_flight = True
+        elif admission == CHANNEL_FULL:
+            table_list(&self.table, connection, LISTED_STALLED)
+        else:
+            self.close(connection)
+            return False
+        return True
+
+    cdef bint enqueue(self, Connection* connection, Response* response) noexcept nogil:
+        """Puts an answer behind those that wait to be sent; False when the connection had to be closed."""
+        cdef bint sendable = True
+        if response.empty:
+            connection.close_after_send = connection.close_after_send or response.close_after
+        else:
+            sendable = response_seal(response) and connection_enqueue(connection, response, self.disk)
+        if response.count:
+            response_free(response)
+        response.close_after = response.empty = response.failed = False
+        if not sendable:
+            self.close(connection)
+        return sendable
+
+    cdef bint flush(self, Connection* connection) noexcept nogil:
+        """Sends what it can; False when that was the end of the connection."""
+        cdef FlushStatus status
+        cdef int64_t sent
+        if has_unsent(connection):
+            status = connection_flush(connection, self.disk, SENT_A_TURN, &sent)
+            count(&self.counters.bytes_out, sent)
+            if status == FLUSH_FAILED:
+                self.close(connection)
+                return False
+            if status == FLUSH_YIELD:
+                table_list(&self.table, connection, LISTED_READY)
+        if connection.close_after_send and not has_unsent(connection):
+            self.close(connection)
+            return False
+        return True
+
+    cdef void shake_hands(self, Connection* connection) noexcept nogil:
+        cdef int status = connection.stream.handshake(connection.stream)
+        if status == 0:
+            connection.handshaking = False
+            self.arm(connection)
+        elif status == STREAM_WANT_READ:
+            self.set_interest(connection, EPOLLIN)
+        elif status == STREAM_WANT_WRITE:
+            self.set_interest(connection, EPOLLOUT)
+        else:
+            self.close(connection)
+
+    cdef void refuse(self, Connection* connection, const char* rule, int64_t first, int64_t second) noexcept nogil:
+        report(self.channel, REPORT_WARN, b"Closing the connection of", &connection.client, rule, first, second)
+        count(&self.counters.connections_refused, 1)
+        self.close(connection)
+
+    cdef void arm(self, Connection* connection) noexcept nogil:
+        """Watches for what the connection waits for; see the module's remark on EPOLLIN of a muted one."""
+        if has_unsent(connection):
+            self.set_interest(connection, 0 if connection.listed == LISTED_READY else EPOLLOUT)
+        elif connection.ended or atomic_load_32(&self.draining):
+            self.set_interest(connection, 0)
+        elif connection.in_flight or connection.listed != UNLISTED:
+            self.set_interest(connection, connection.interest & EPOLLIN)
+        else:
+            self.set_interest(connection, EPOLLIN)
+
+    cdef void set_interest(self, Connection* connection, uint32_t interest) noexcept nogil:
+        cdef epoll_event event
+        if connection.interest == interest:
+            return
+        memset(&event, 0, sizeof(event))
+        event.events = connection.interest = interest
+        event.data.u64 = connection.id
+        epoll_ctl(self.epoll, EPOLL_CTL_MOD, connection.stream.socket, &event)
+
+    cdef void close(self, Connection* connection) noexcept nogil:
+        table_remove(&self.table, connection)
+        connection_free(connection, &self.pool)
+        atomic_add_64(self.connection_count, -1)
+        count(&self.counters.connections_closed, 1)

@@ -1,0 +1,157 @@
+"""SocketServer: listeners, one acceptor, N processors, and the way back for answers.
+
+Life: `start` binds and begins to serve; `stop_accepting` closes the listening sockets; `shutdown` lets the processors finish
+what is in flight, at most for its timeout, and ends them. Handler threads and purgatories must go on working until
+`shutdown` has returned, for it is their answers that it waits for; answers that come later are dropped.
+
+Concurrency: `respond` may be called from any thread, without the GIL. The rest belongs to the thread that runs the broker.
+"""
+
+import threading
+
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t
+from kcore.network.acceptor cimport Acceptor
+from kcore.network.connection_table cimport MAX_PROCESSORS, processor_of
+from kcore.network.dispatch cimport DispatchTable
+from kcore.network.processor cimport Processor
+from kcore.network.request_channel cimport RequestChannel
+from kcore.network.response cimport Response, response_free
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport atomic_load_64
+
+from kcore.transport.plaintext import PlaintextFactory
+
+COUNTERS = (
+    "requests", "bytes_in", "bytes_out", "connections_opened", "connections_closed", "connections_idle_closed",
+    "connections_refused", "idle_ns",
+)
+
+
+cdef class SocketServer(ResponseSink):
+    """`listeners` are (name, host, port); an empty host means every interface, port 0 lets the system choose."""
+
+    def __init__(
+        self,
+        list listeners,
+        Disk disk,
+        RequestChannel channel,
+        DispatchTable dispatch,
+        *,
+        int num_network_threads=3,
+        int64_t max_request_bytes=104857600,
+        int64_t max_idle_ms=600000,
+        int64_t max_connections=INT32_MAX,
+        int32_t send_buffer_bytes=-1,
+        int32_t receive_buffer_bytes=-1,
+        int32_t backlog=50,
+        int64_t spin_us=0,
+        int64_t free_buffer_bytes=16 * 1024 * 1024,
+        list factories=None,
+    ):
+        cdef Processor processor
+        if not 0 < num_network_threads <= MAX_PROCESSORS:
+            raise ValueError(f"num.network.threads must be between 1 and {MAX_PROCESSORS}, not {num_network_threads}")
+        self.listeners = listeners
+        self.dispatch = dispatch
+        self.disk = disk
+        self.channel = channel
+        self.bound = []
+        self.threads = []
+        self.processors = []
+        channel.attach(self)
+        factories = [PlaintextFactory() for _ in listeners] if factories is None else factories
+        for index in range(num_network_threads):
+            processor = Processor(index, channel, dispatch, disk, factories)
+            processor.connection_count = &self.open_connections
+            processor.limits.max_request_bytes = max_request_bytes
+            processor.limits.max_idle_ns = max_idle_ms * 1000000
+            processor.limits.max_spin_ns = spin_us * 1000
+            processor.pool.max_free_bytes = <size_t>free_buffer_bytes
+            self.processors.append(processor)
+            self.reactor[<int>index] = <void*>processor
+        self.processor_count = num_network_threads
+        self.acceptor = Acceptor(self.processors, channel)
+        self.acceptor.connection_count = &self.open_connections
+        self.acceptor.max_connections = max_connections
+        self.acceptor.options.send_buffer_bytes = send_buffer_bytes
+        self.acceptor.options.receive_buffer_bytes = receive_buffer_bytes
+        self.acceptor.options.backlog = backlog
+
+    cdef void respond(self, uint64_t connection, Response* response) noexcept nogil:
+        cdef int processor = processor_of(connection)
+        if processor < self.processor_count:
+            (<Processor>self.reactor[processor]).post_response(connection, response)
+        else:
+            response_free(response)
+
+    def bind(self) -> None:
+        """Opens the listening sockets; clients may connect from here on and are served from `start` on."""
+        for name, host, port in self.listeners:
+            self.bound.append((name, host, self.acceptor.open(name, host, port)))
+
+    def start(self) -> None:
+        """Binds, unless that is done, and serves. OSError names the listener that could not be opened."""
+        if not self.bound:
+            self.bind()
+        for index, processor in enumerate(self.processors):
+            self.threads.append(start_thread(f"kafka-network-thread-{index}", processor.run))
+        self.acceptor_thread = start_thread("kafka-socket-acceptor", self.acceptor.run)
+
+    def bound_addresses(self) -> list[tuple[str, str, int]]:
+        """(name, host as configured, port as bound) of every listener."""
+        return list(self.bound)
+
+    def stop_accepting(self) -> None:
+        """Closes the listening sockets; connections that are open go on."""
+        if self.acceptor_thread is not None:
+            self.acceptor.stop()
+            self.acceptor_thread.join()
+            self.acceptor_thread = None
+        self.acceptor.close_sockets()
+
+    def shutdown(self, timeout_ms: int = 5000) -> None:
+        """Answers what is in flight within `timeout_ms`, then closes every connection and ends the threads."""
+        cdef Processor processor
+        cdef int64_t deadline_ns
+        self.stop_accepting()
+        deadline_ns = self.disk.operations.monotonic_ns(self.disk.operations.context) + <int64_t>timeout_ms * 1000000
+        for processor in self.processors:
+            processor.drain(deadline_ns)
+        for thread in self.threads:
+            thread.join()
+        self.threads = []
+
+    def connection_count(self) -> int:
+        return atomic_load_64(&self.open_connections)
+
+    def close_connection(self, uint64_t connection) -> None:
+        """Closes one connection, if it still lives, without answering what it has in flight."""
+        cdef int processor = processor_of(connection)
+        if processor < self.processor_count:
+            with nogil:
+                (<Processor>self.reactor[processor]).post_close(connection)
+
+    def counters(self) -> dict[str, int]:
+        """Totals over all processors since the start, by the names in COUNTERS."""
+        cdef Processor processor
+        totals = dict.fromkeys(COUNTERS, 0)
+        for processor in self.processors:
+            for name, value in processor_counters(processor).items():
+                totals[name] += value
+        return totals
+
+    def processor_idle_ns(self) -> list[int]:
+        """For each processor the nanoseconds spent waiting for something to do."""
+        return [processor_counters(processor)["idle_ns"] for processor in self.processors]
+
+
+cdef dict processor_counters(Processor processor):
+    cdef const int64_t* values = <const int64_t*>&processor.counters
+    cdef int i
+    return {COUNTERS[i]: atomic_load_64(&values[i]) for i in range(len(COUNTERS))}
+
+
+cdef object start_thread(str name, object run):
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    return thread
