@@ -35,7 +35,7 @@ class StartedBroker:
     def __init__(self, broker: Broker) -> None:
         self.broker_id = broker.broker_id
         self.cluster_id = broker.cluster_id
-        self.listeners = [str(endpoint) for endpoint in broker.advertised_for_display()]
+        self.listeners = [str(endpoint) for endpoint in broker.displayed_listeners()]
         self.pid = os.getpid()
         self.data_dir = broker.config.log_directories[0]
 

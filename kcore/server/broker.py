@@ -1,0 +1,308 @@
+"""The broker: everything that serves one node of a cluster, started and stopped in order (KafkaServer, BrokerServer).
+
+Start: the log directories are locked, which keeps every other process out of all that follows; the metadata store is
+opened; logs are loaded and recovered; sockets are bound, so that ports are known; the controller takes office and
+registers this broker, which raises the leader epochs of what it leads; partitions take up leadership; at last requests
+are served. Whatever fails undoes what was started before it.
+
+Stop: new connections are refused, requests in flight are finished, then the layers end from the top down: the network
+and its handlers, purgatories, the broker's registration, logs (flushed, checkpointed, marked as cleanly shut down),
+the store.
+
+When the last log directory fails the broker cannot keep any promise: it stops without clean-shutdown markers and the
+process ends with 1.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kcore.config.listeners import ANY_HOSTS, Endpoint
+from kcore.controller.controller import Controller
+from kcore.logger import get_logger
+from kcore.metadata.cache import MetadataCache
+from kcore.metadata.image import BrokerRegistration
+from kcore.metadata.image import Endpoint as RegisteredEndpoint
+from kcore.network.dispatch import DispatchTable
+from kcore.network.request_channel import RequestChannel
+from kcore.network.socket_server import SocketServer
+from kcore.purgatory.purgatory import Purgatory
+from kcore.replication.replica_manager import ReplicaManager
+from kcore.server import apis
+from kcore.server.metadata_publisher import MetadataPublisher
+from kcore.server.producer_ids import ProducerIds
+from kcore.server.request_handler import RequestHandlerPool
+from kcore.storage.log_dir_scan import HostedTopic
+from kcore.storage.log_manager import LogManager
+from kcore.storage.scheduler import Scheduler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.controller.metadata_store import MetadataStore
+    from kcore.metadata.image import MetadataImage
+    from kcore.platform.disk import Disk
+    from kcore.server.request_context import Connection
+
+LOG = get_logger("kcore.server.broker")
+
+# Kafka's BrokerState, as its metric of the same name reports it.
+NOT_RUNNING = 0
+STARTING = 1
+RECOVERY = 2
+RUNNING = 3
+PENDING_CONTROLLED_SHUTDOWN = 6
+SHUTTING_DOWN = 7
+
+# The id of a broker that was not given one: there is no other broker to tell it from.
+SINGLE_BROKER_ID = 1
+# How long requests in flight may take to finish when the broker stops.
+DRAIN_TIMEOUT_MS = 5000
+
+
+class Broker:
+    """`disk` and `store` are the machine's own unless a test brings others; `on_fatal` hears when nothing can go on."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        disk: Disk | None = None,
+        store: MetadataStore | None = None,
+        on_fatal: Callable[[], None] | None = None,
+    ) -> None:
+        self.config = config
+        self.disk = disk if disk is not None else real_disk()
+        self.state = NOT_RUNNING
+        self.failed = False
+        self.broker_id = config.broker_id
+        self.cluster_id = ""
+        self.bound_listeners: list[Endpoint] = []
+        self._on_fatal = on_fatal
+        self._undo: list[Callable[[], None]] = []
+        self._registration: BrokerRegistration | None = None
+        self._store = store
+        self.scheduler = Scheduler()
+        self.metadata_cache = MetadataCache()
+        self.log_manager = LogManager(self.disk, config.log_directories, config, self.scheduler)
+
+    # Start
+
+    def startup(self) -> None:
+        """Serves when it returns; when it raises, nothing is left running or locked."""
+        self.state = STARTING
+        try:
+            for warning in self.config.warnings:
+                LOG.warn("%s", warning)
+            self._open_storage()
+            self._start_network()
+            self._join_cluster()
+            self._serve()
+        except BaseException:
+            self._stop()
+            raise
+        self.state = RUNNING
+        LOG.info("Started broker %d of cluster %s", self.broker_id, self.cluster_id)
+
+    def _open_storage(self) -> None:
+        """Log directories, metadata store, logs."""
+        self.log_manager.on_directory_failure = self._on_directory_failure
+        self.log_manager.on_all_directories_failed = self._on_all_directories_failed
+        meta = self.log_manager.open()
+        self._undo.append(self._close_logs)
+        if self.broker_id < 0:
+            known = meta.node_id if meta is not None else None
+            self.broker_id = SINGLE_BROKER_ID if known is None else known
+        self._store = store = self._store if self._store is not None else self._embedded_store()
+        self.cluster_id = store.open(meta.cluster_id if meta is not None else None)
+        self._undo.append(store.close)
+        self._undo.append(self.scheduler.shutdown)
+        self.state = RECOVERY
+        self.log_manager.startup(
+            self.broker_id, self.cluster_id, hosted_topics(store.image, self.broker_id), store.deleted_topic_ids()
+        )
+        self.scheduler.startup()
+
+    def _embedded_store(self) -> MetadataStore:
+        from kcore.controller.embedded_store import FILE_NAME, EmbeddedMetadataStore
+
+        directory = self.config.metadata_directory
+        self.disk.mkdirs(directory)
+        return EmbeddedMetadataStore(f"{directory}/{FILE_NAME}")
+
+    def _start_network(self) -> None:
+        """Purgatories, replica manager and bound sockets; nothing is read from them yet."""
+        config = self.config
+        self.request_channel = RequestChannel(
+            config.number("queued.max.requests"), config.number("queued.max.request.bytes")
+        )
+        self.fetch_purgatory = Purgatory("Fetch", self.disk)
+        self._undo.append(self.fetch_purgatory.shutdown)
+        self.produce_purgatory = Purgatory("Produce", self.disk)
+        self._undo.append(self.produce_purgatory.shutdown)
+        self.replica_manager = ReplicaManager(self.broker_id, self.fetch_purgatory, self.produce_purgatory)
+        endpoints = config.listeners.endpoints
+        self.socket_server = SocketServer(
+            [(endpoint.name, endpoint.host, endpoint.port) for endpoint in endpoints],
+            self.disk,
+            self.request_channel,
+            self._dispatch_table(),
+            num_network_threads=config.number("num.network.threads"),
+            max_request_bytes=config.number("socket.request.max.bytes"),
+            max_idle_ms=config.number("connections.max.idle.ms"),
+            max_connections=config.number("max.connections"),
+            send_buffer_bytes=config.number("socket.send.buffer.bytes"),
+            receive_buffer_bytes=config.number("socket.receive.buffer.bytes"),
+            backlog=config.number("socket.listen.backlog.size"),
+        )
+        self._undo.append(self._stop_network)
+        self.socket_server.bind()
+        self.bound_listeners = [
+            Endpoint(endpoint.name, endpoint.host, port, endpoint.security_protocol)
+            for endpoint, (_, _, port) in zip(endpoints, self.socket_server.bound_addresses(), strict=True)
+        ]
+
+    def _dispatch_table(self) -> DispatchTable:
+        """The header layout of every API that is served; native handlers are installed later."""
+        from kcore.protocol.apis import BY_KEY
+
+        dispatch = DispatchTable()
+        for entry in apis.TABLE:
+            first_flexible = BY_KEY[entry.key].request.first_flexible
+            if first_flexible is not None:
+                dispatch.set_first_flexible(entry.key, first_flexible)
+        return dispatch
+
+    def _join_cluster(self) -> None:
+        """Controller, registration, leadership."""
+        assert self._store is not None
+        self.controller = Controller(self._store, self.config)
+        self.controller.start(self.broker_id)
+        self.producer_ids = ProducerIds(self.controller.allocate_producer_ids)
+        self._registration = self.controller.register_broker(
+            BrokerRegistration(
+                self.broker_id,
+                [
+                    RegisteredEndpoint(endpoint.name, endpoint.host, endpoint.port, endpoint.security_protocol)
+                    for endpoint in self.registered_listeners()
+                ],
+                self.config.text("broker.rack"),
+            )
+        )
+        self._undo.append(self._unregister)
+        self._store.subscribe(self.metadata_cache.publish)
+        publisher = MetadataPublisher(self.broker_id, self.config, self.log_manager, self.replica_manager)
+        self.metadata_cache.subscribe(publisher.publish)
+
+    def _serve(self) -> None:
+        if self.config.flag("kcli.fast.path.enable"):
+            self._install_fast_path()
+        self._handlers = RequestHandlerPool(self, self.request_channel, self.config.number("num.io.threads"))
+        self._handlers.start()
+        self._undo.append(self._stop_handlers)
+        self.socket_server.start()
+        self._undo.append(self._drain_network)
+
+    def _install_fast_path(self) -> None:
+        from kcore.server.fast_path.fetch import FetchPath
+        from kcore.server.fast_path.produce import ProducePath
+
+        self._produce_path = ProducePath(self.replica_manager, self.socket_server)
+        self._produce_path.install()
+        self._fetch_path = FetchPath(self.replica_manager, self.socket_server, self.config.number("fetch.max.bytes"))
+        self._fetch_path.install()
+
+    # Stop
+
+    def shutdown(self) -> None:
+        """Finishes what is in flight and leaves everything closed; calling it again does nothing."""
+        if self.state == NOT_RUNNING:
+            return
+        self.state = PENDING_CONTROLLED_SHUTDOWN
+        self._stop()
+        LOG.info("Shut down broker %d", self.broker_id)
+
+    def _stop(self) -> None:
+        """Undoes the start, last step first; a step that fails does not keep the others from being done."""
+        while self._undo:
+            step = self._undo.pop()
+            try:
+                step()
+            except Exception as error:
+                LOG.error("A step of the shutdown failed: %s", step, cause=error)
+        self.state = NOT_RUNNING
+
+    def _drain_network(self) -> None:
+        self.socket_server.stop_accepting()
+        self.state = SHUTTING_DOWN
+        self.socket_server.shutdown(DRAIN_TIMEOUT_MS)
+
+    def _stop_handlers(self) -> None:
+        self.request_channel.close()
+        self._handlers.join()
+
+    def _stop_network(self) -> None:
+        self.request_channel.close()
+        self.socket_server.shutdown(0)
+
+    def _unregister(self) -> None:
+        assert self._registration is not None
+        self.controller.unregister_broker(self.broker_id, self._registration.broker_epoch)
+
+    def _close_logs(self) -> None:
+        self.log_manager.shutdown(self._registration.broker_epoch if self._registration is not None else -1)
+
+    def _on_directory_failure(self, path: str, partitions: list[tuple[str, int]]) -> None:
+        LOG.error("Log directory %s failed: %d partitions are offline", path, len(partitions))
+        if self.state == RUNNING:
+            self.controller.fail_partitions(self.broker_id, partitions)
+
+    def _on_all_directories_failed(self) -> None:
+        LOG.error("Every log directory failed: the broker stops")
+        self.failed = True
+        if self._on_fatal is not None:
+            self._on_fatal()
+
+    # Addresses
+
+    def address_of(self, registration: BrokerRegistration, connection: Connection) -> tuple[str, int] | None:
+        """Where the client behind a connection reaches a broker; None when that broker lacks the client's listener."""
+        listener = connection.listener
+        if registration.broker_id == self.broker_id:
+            advertised = self.config.listeners.advertised.get(listener.name)
+            if advertised is None:
+                return connection.local_host, listener.port
+            return advertised.host or connection.local_host, advertised.port
+        endpoint = registration.endpoint(listener.name)
+        return None if endpoint is None else (endpoint.host, endpoint.port)
+
+    def registered_listeners(self) -> list[Endpoint]:
+        """What other brokers and their clients are told: the advertised addresses, else those bound."""
+        return [self._reachable(endpoint, os.uname().nodename) for endpoint in self.bound_listeners]
+
+    def displayed_listeners(self) -> list[Endpoint]:
+        """What a person at this machine is told."""
+        return [self._reachable(endpoint, "localhost") for endpoint in self.bound_listeners]
+
+    def _reachable(self, bound: Endpoint, own_name: str) -> Endpoint:
+        advertised = self.config.listeners.advertised.get(bound.name, bound)
+        host = own_name if advertised.host in ANY_HOSTS else advertised.host
+        return Endpoint(bound.name, host, advertised.port, bound.security_protocol)
+
+
+def real_disk() -> Disk:
+    """The machine's own disk."""
+    from kcore.platform.real_disk import RealDisk
+
+    return RealDisk()
+
+
+def hosted_topics(image: MetadataImage, broker_id: int) -> dict[str, HostedTopic]:
+    """The topics of which a broker holds partitions, as its log manager wants to know them."""
+    hosted = {}
+    for topic in image.topics.values():
+        partitions = [state.partition for state in topic.partitions if broker_id in state.replicas]
+        if partitions:
+            hosted[topic.name] = HostedTopic(topic.topic_id, partitions, image.topic_configs(topic.name))
+    return hosted

@@ -1,0 +1,81 @@
+"""Makes this broker what the metadata says it is: opens and deletes logs, takes and gives up leadership
+(BrokerMetadataPublisher).
+
+It hears of every committed change in order, on the thread that made the change and before the client is answered, so
+that a topic can be written to as soon as its creation is acknowledged. A partition whose log cannot be made stays
+offline with the reason in the log: the change is committed all the same, and other partitions are not held up.
+"""
+
+from __future__ import annotations
+
+from kcore.config.topic import TopicConfig
+from kcore.logger import get_logger
+from kcore.metadata.image import TOPIC_RESOURCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.config.broker import BrokerConfig
+    from kcore.metadata.image import MetadataDelta, MetadataImage, PartitionState, TopicImage
+    from kcore.replication.replica_manager import ReplicaManager
+    from kcore.storage.log_manager import LogManager
+
+LOG = get_logger("kcore.server.metadata")
+
+
+class MetadataPublisher:
+    """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`."""
+
+    __slots__ = ("_broker_id", "_config", "_logs", "_replicas")
+
+    def __init__(self, broker_id: int, config: BrokerConfig, logs: LogManager, replicas: ReplicaManager) -> None:
+        self._broker_id = broker_id
+        self._config = config
+        self._logs = logs
+        self._replicas = replicas
+
+    def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Deletions first: a topic may be deleted and made anew in one change."""
+        for topic in delta.topics_deleted:
+            self._delete(topic)
+        for state in delta.created_partitions():
+            self._take(image, state)
+        for state in delta.changed_partitions():
+            self._take(image, state)
+        for change in delta.configs_changed:
+            if change.resource_type == TOPIC_RESOURCE:
+                self._reconfigure(image, change.name)
+
+    def _take(self, image: MetadataImage, state: PartitionState) -> None:
+        """Opens a partition that this broker holds, and leads it where the metadata says so."""
+        if self._broker_id not in state.replicas:
+            return
+        topic = image.topics[state.topic]
+        overrides = image.topic_configs(state.topic)
+        try:
+            partition = self._replicas.partition(state.topic, state.partition)
+            if partition is None:
+                log = self._logs.get_or_create_log(state.topic, state.partition, topic.topic_id, overrides)
+                partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log)
+            if state.leader == self._broker_id:
+                minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
+                partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
+        except OSError as error:
+            LOG.error("Partition %s-%d is offline: %s", state.topic, state.partition, error)
+
+    def _delete(self, topic: TopicImage) -> None:
+        held = [state for state in topic.partitions if self._broker_id in state.replicas]
+        for state in held:
+            self._replicas.remove(state.topic, state.partition)
+        self._logs.delete_logs([(state.topic, state.partition) for state in held])
+
+    def _reconfigure(self, image: MetadataImage, name: str) -> None:
+        topic = image.topics.get(name)
+        if topic is None:
+            return
+        overrides = image.topic_configs(name)
+        self._logs.update_topic_config(name, overrides)
+        minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
+        for state in topic.partitions:
+            partition = self._replicas.partition(name, state.partition)
+            if partition is not None:
+                partition.set_min_in_sync(minimum)
