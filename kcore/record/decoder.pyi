@@ -5,6 +5,9 @@ from typing_extensions import Buffer
 
 DEFAULT_LIMIT_BYTES: int
 
+class BorrowedBuffer:
+    def __init__(self, source: Buffer) -> None: ...
+
 @final
 class Record:
     @property

@@ -5,7 +5,7 @@ from typing_extensions import Buffer
 
 NO_TIMESTAMP: int
 
-Headers: TypeAlias = Iterable[tuple[str | Buffer, Buffer | None]]
+_Headers: TypeAlias = Iterable[tuple[str | Buffer, Buffer | None]]
 
 @final
 class RecordBatchBuilder:
@@ -31,7 +31,7 @@ class RecordBatchBuilder:
     def base_timestamp(self) -> int: ...
     @property
     def max_timestamp(self) -> int: ...
-    def append(self, key: Buffer | None, value: Buffer | None, timestamp: int = -1, headers: Headers = ()) -> int: ...
+    def append(self, key: Buffer | None, value: Buffer | None, timestamp: int = -1, headers: _Headers = ()) -> int: ...
     def build(self) -> bytes: ...
 
 def encode_batch(
