@@ -66,8 +66,15 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line; the exit code belongs to how it ended."""
     try:
         result = kcli.main(list(arguments), prog_name="kcli", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return error.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx is not None else "kcli"
+        print(f"{path}: {error.format_message().rstrip('.')} (`{path} --help` tells more)", file=sys.stderr)
+        return error.exit_code
     except click.ClickException as error:
-        error.show()
+        print(f"kcli: {error.format_message()}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return failures.INTERRUPTED

@@ -38,15 +38,18 @@ class DeniedFailure(Failure):
 
 def translate(error: Exception) -> Failure | None:
     """The failure that an exception from below means to the user; None for a defect."""
-    from kcore.client import errors
+    from kcore.client.errors import AUTHORIZATION_CODES, BrokerUnreachable, ClientError, ClientTimeout
+    from kcore.errors import KafkaError
 
     if isinstance(error, Failure):
         return error
-    if isinstance(error, errors.AuthorizationFailed):
-        return DeniedFailure(str(error))
-    if isinstance(error, (errors.BrokerUnreachable, errors.ClientTimeout)):
+    if isinstance(error, BrokerUnreachable):
+        return UnreachableFailure(f"no broker answers: {error}; is it running (`kcli server-start`)?")
+    if isinstance(error, ClientTimeout):
         return UnreachableFailure(str(error))
-    if isinstance(error, errors.ClientError):
+    if isinstance(error, KafkaError) and error.code in AUTHORIZATION_CODES:
+        return DeniedFailure(str(error))
+    if isinstance(error, (ClientError, KafkaError)):
         return Failure(str(error))
     if isinstance(error, PermissionError):
         return DeniedFailure(f"{error.filename}: permission denied; run as its owner, or change its mode")

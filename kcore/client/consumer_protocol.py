@@ -1,6 +1,6 @@
 """What the members of a consumer group tell each other through the coordinator, which does not look inside.
 
-    subscription: version int16 | [topic string] | user data bytes              (ConsumerProtocolSubscription, version 0)
+    subscription: version int16 | [topic string] | user data bytes   (ConsumerProtocolSubscription, version 0)
     assignment:   version int16 | [topic string, [partition int32]] | user data (ConsumerProtocolAssignment, version 0)
 
 Later versions only append fields, so that what is written here is read everywhere, and what others write is read here.

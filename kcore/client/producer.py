@@ -16,7 +16,6 @@ from kcore.client.partitioner import StickyPartitioner, partition_for_key
 from kcore.client.record_accumulator import (
     BATCH_OVERHEAD_BYTES,
     RECORD_OVERHEAD_BYTES,
-    ProducerRecord,
     RecordAccumulator,
 )
 from kcore.client.sender import Sender
@@ -25,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kcore.client.record_accumulator import Header, OnDelivery
+    from kcore.client.record_accumulator import Header, OnDelivery, ProducerRecord
 
 ALL_REPLICAS = -1
 COMPRESSION_TYPES = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -98,7 +97,7 @@ class Producer:
         is_sticky = partition is None and key is None
         if partition is None:
             partition = self._choose_partition(topic, key)
-        record = ProducerRecord(int(time.time() * 1000) if timestamp_ms is None else timestamp_ms, key, value, headers)
+        record = (key, value, headers, int(time.time() * 1000) if timestamp_ms is None else timestamp_ms)
         self._reserve(len(key or b"") + len(value or b""))
         if self._accumulator.append(TopicPartition(topic, partition), record, on_delivery):
             if is_sticky:
@@ -124,7 +123,7 @@ class Producer:
         timestamp = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
         size_bytes = BATCH_OVERHEAD_BYTES + sum(map(len, values)) + RECORD_OVERHEAD_BYTES * len(values)
         self._reserve(size_bytes)
-        records = [ProducerRecord(timestamp, None, value) for value in values]
+        records: list[ProducerRecord] = [(None, value, (), timestamp) for value in values]
         self._accumulator.append_batch(TopicPartition(topic, partition), records, size_bytes, on_delivery)
         self._sender.run_once(0.0)
 

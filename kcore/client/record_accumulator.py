@@ -11,6 +11,7 @@ from collections import deque
 from typing import NamedTuple
 
 from kcore.client.connection import now_ms
+from kcore.record.encoder import encode_batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from kcore.client.cluster import TopicPartition
 
     Header = tuple[str, bytes | None]
+    # Key, value, headers, timestamp in milliseconds: what the record package encodes.
+    ProducerRecord = tuple[bytes | None, bytes | None, Sequence[Header], int]
     OnDelivery = Callable[["RecordMetadata | None", Exception | None], None]
 
 # Lengths, deltas and attributes of one record, at most (DefaultRecord's bound without the bytes themselves).
@@ -28,19 +31,12 @@ BATCH_OVERHEAD_BYTES = 61
 NO_SEQUENCE = -1
 
 
-class ProducerRecord(NamedTuple):
-    """What becomes one record of a batch."""
-
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[Header] = ()
-
-    def size_bytes(self) -> int:
-        size = RECORD_OVERHEAD_BYTES + len(self.key or b"") + len(self.value or b"")
-        for name, value in self.headers:
-            size += HEADER_OVERHEAD_BYTES + len(name.encode()) + len(value or b"")
-        return size
+def record_size_bytes(key: bytes | None, value: bytes | None, headers: Sequence[Header]) -> int:
+    """What a record takes in a batch, at most."""
+    size = RECORD_OVERHEAD_BYTES + len(key or b"") + len(value or b"")
+    for name, header_value in headers:
+        size += HEADER_OVERHEAD_BYTES + len(name.encode()) + len(header_value or b"")
+    return size
 
 
 class RecordMetadata(NamedTuple):
@@ -94,6 +90,15 @@ class ProducerBatch:
         """Full or old enough, and not resting after a failure."""
         return self.retry_at_ms <= now and (self.is_closed or now - self.created_ms >= linger_ms)
 
+    def encode(self, codec: int) -> bytes:
+        return encode_batch(
+            self.records,
+            codec=codec,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+        )
+
     def complete(self, base_offset: int, log_append_time_ms: int, error: Exception | None) -> None:
         """Tells everyone who asked to be told."""
         for index, on_delivery in self.callbacks:
@@ -101,7 +106,7 @@ class ProducerBatch:
                 on_delivery(None, error)
                 continue
             offset = base_offset + index if base_offset >= 0 else -1
-            timestamp = log_append_time_ms if log_append_time_ms >= 0 else self.records[index].timestamp_ms
+            timestamp = log_append_time_ms if log_append_time_ms >= 0 else self.records[index][3]
             on_delivery(RecordMetadata(self.partition.topic, self.partition.partition, offset, timestamp), None)
 
 
@@ -117,7 +122,7 @@ class RecordAccumulator:
 
     def append(self, partition: TopicPartition, record: ProducerRecord, on_delivery: OnDelivery | None) -> bool:
         """Adds a record; True when this closed a batch, so that there is something to send."""
-        size_bytes = record.size_bytes()
+        size_bytes = record_size_bytes(record[0], record[1], record[2])
         queue = self.queues.get(partition)
         if queue is None:
             queue = self.queues[partition] = deque()

@@ -1,0 +1,71 @@
+"""`kcli server-stop`: asks the broker of a data directory to stop, and waits until it has.
+
+The broker is named by a pidfd taken before its identity is checked, so that the signal cannot reach a stranger.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+import click
+
+from kcli.data_directory import default_data_directory, read_serving_pid
+from kcli.failures import UnreachableFailure
+from kcli.options import read_properties
+from kcli.output import TABLE, output_option, write_object
+
+
+@click.command("server-stop")
+@click.argument("properties_file", metavar="[SERVER.PROPERTIES]", required=False)
+@click.option("--data-dir", metavar="DIR", help="The directory that the broker was started with.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Seconds to wait.")
+@output_option
+def command(properties_file: str | None, data_dir: str | None, timeout: float, output: str) -> None:
+    """Stop the broker that serves a data directory.
+
+    The broker finishes what is in flight, flushes and closes its logs; the command returns when it has ended. When
+    none serves the directory, the command says so and succeeds.
+    """
+    directory = _directory(properties_file, data_dir)
+    pid = stop_broker(directory, timeout)
+    if output != TABLE:
+        write_object({"data_dir": directory, "pid": pid, "stopped": pid is not None})
+    elif pid is None:
+        click.echo(f"no broker serves {directory}")
+    else:
+        click.echo(f"stopped the broker of {directory} (pid {pid})")
+
+
+def _directory(properties_file: str | None, data_dir: str | None) -> str:
+    if data_dir is not None:
+        return os.path.abspath(data_dir)
+    properties = read_properties(properties_file)
+    stated = properties.get("log.dirs") or properties.get("log.dir")
+    return os.path.abspath(stated.split(",")[0].strip()) if stated else default_data_directory()
+
+
+def stop_broker(directory: str, timeout_s: float) -> int | None:
+    """Stops whoever serves the directory; None when nobody does."""
+    pid = read_serving_pid(directory)
+    if pid is None:
+        return None
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    try:
+        if read_serving_pid(directory) != pid:
+            return None
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        if not poller.poll(timeout_s * 1000):
+            raise UnreachableFailure(
+                f"{directory}: the broker (pid {pid}) has not stopped within {timeout_s:g} s; wait with a longer "
+                "--timeout, or end it with kill -9: its logs are recovered at the next start"
+            )
+    finally:
+        os.close(descriptor)
+    return pid

@@ -1,0 +1,55 @@
+"""Where a broker keeps its data by default, and how another process finds the broker that serves a directory.
+
+    <data dir>/kcli.pid    process id, and when that process started (clock ticks since boot), on one line
+
+The file is written when the broker serves and removed when it has stopped. After kill -9 it stays behind; the start
+time tells the process that wrote it from a later one that was given the same number.
+"""
+
+from __future__ import annotations
+
+import os
+
+PID_FILE = "kcli.pid"
+# Field 22 of /proc/PID/stat; the fields are counted after the command's closing bracket, which may hold blanks.
+_START_TIME_FIELD = 19
+
+
+def default_data_directory() -> str:
+    """$KCLI_DATA_DIR, or else kcli in the user's data directory (XDG base directory specification)."""
+    stated = os.environ.get("KCLI_DATA_DIR")
+    if stated:
+        return os.path.abspath(stated)
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "kcli")
+
+
+def write_pid_file(directory: str) -> None:
+    """Names this process as the one that serves the directory."""
+    path = os.path.join(directory, PID_FILE)
+    with open(path + ".tmp", "w", encoding="ascii") as file:
+        file.write(f"{os.getpid()} {_start_time(os.getpid())}\n")
+    os.rename(path + ".tmp", path)
+
+
+def remove_pid_file(directory: str) -> None:
+    """Only when it is this process's own."""
+    if read_serving_pid(directory) == os.getpid():
+        os.unlink(os.path.join(directory, PID_FILE))
+
+
+def read_serving_pid(directory: str) -> int | None:
+    """The process that serves the directory; None when there is none, or it has ended without saying so."""
+    try:
+        with open(os.path.join(directory, PID_FILE), encoding="ascii") as file:
+            pid, _, started = file.read().strip().partition(" ")
+        if _start_time(int(pid)) != started:
+            return None
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return None
+    return int(pid)
+
+
+def _start_time(pid: int) -> str:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[_START_TIME_FIELD].decode()

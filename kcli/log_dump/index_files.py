@@ -1,0 +1,130 @@
+"""Dumps .index, .timeindex and .txnindex files, and holds the first two against the log that they point into.
+
+    offset index       relative offset int32 | position int32
+    time index         timestamp int64 | relative offset int32
+    transaction index  version int16 | producer id int64 | first, last and last stable offset int64
+
+The first two are preallocated while their segment is active: entries from the first empty one on are not in use.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from kcli.log_dump.batch_reader import BatchReader
+from kcli.log_dump.log_file import base_offset_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from kcli.log_dump.findings import Findings
+
+    Row = dict[str, Any]
+
+OFFSET_ENTRY = struct.Struct(">ii")
+TIME_ENTRY = struct.Struct(">qi")
+NO_TIMESTAMP = -1
+ABORTED_TXN = struct.Struct(">hqqqq")
+
+
+def read_entries(path: str, entry: struct.Struct) -> list[tuple[int, ...]]:
+    """The entries in use: a whole number of them, up to the first that is empty."""
+    with open(path, "rb") as file:
+        content = file.read()
+    usable = len(content) - len(content) % entry.size
+    entries: list[tuple[int, ...]] = []
+    for fields in entry.iter_unpack(memoryview(content)[:usable]):
+        if entries and not any(fields):
+            break
+        entries.append(fields)
+    if entries and not any(entries[0]) and len(entries) == 1 and entry is OFFSET_ENTRY:
+        return []
+    return entries
+
+
+def dump_offset_index(path: str, *, sanity_only: bool, verify_only: bool, findings: Findings) -> Iterator[Row]:
+    base_offset = base_offset_of(path)
+    entries = read_entries(path, OFFSET_ENTRY)
+    if not entries:
+        yield {"kind": "empty", "file": path}
+        return
+    if sanity_only:
+        yield from _sanity(path, OFFSET_ENTRY, [offset for offset, _ in entries], findings)
+        return
+    with BatchReader(_beside(path, ".log")) as log:
+        for relative_offset, position in entries:
+            offset = base_offset + relative_offset
+            batch = log.batch_at(position)
+            if batch is None or batch.last_offset != offset:
+                found = -1 if batch is None else batch.last_offset
+                findings.add(findings.index_mismatches, os.path.abspath(path), (offset, found))
+            if not verify_only:
+                yield {"kind": "offset_index_entry", "offset": offset, "position": position}
+
+
+def dump_time_index(path: str, *, sanity_only: bool, verify_only: bool, findings: Findings) -> Iterator[Row]:
+    base_offset = base_offset_of(path)
+    entries = read_entries(path, TIME_ENTRY)
+    if sanity_only:
+        yield from _sanity(path, TIME_ENTRY, [timestamp for timestamp, _ in entries], findings)
+        return
+    positions = read_entries(_beside(path, ".index"), OFFSET_ENTRY)
+    previous = NO_TIMESTAMP
+    with BatchReader(_beside(path, ".log")) as log:
+        for timestamp, relative_offset in entries:
+            offset = base_offset + relative_offset
+            start = max((position for found, position in positions if found <= relative_offset), default=0)
+            _check_time(path, log, start, offset, timestamp, previous, findings)
+            if not verify_only:
+                yield {"kind": "time_index_entry", "timestamp": timestamp, "offset": offset}
+            previous = timestamp
+
+
+def _check_time(
+    path: str, log: BatchReader, start: int, offset: int, timestamp: int, previous: int, findings: Findings
+) -> None:
+    """An entry names the last offset of a batch, and the largest timestamp in it."""
+    file = os.path.abspath(path)
+    for _, batch in log.batches_from(start):
+        if batch.last_offset < offset:
+            continue
+        if batch.base_offset > offset:
+            findings.add(findings.offsets_not_found, file, (offset, batch.last_offset))
+        elif batch.max_timestamp != timestamp:
+            findings.add(findings.time_mismatches, file, (timestamp, batch.max_timestamp))
+        if previous >= timestamp:
+            findings.add(findings.time_out_of_order, file, (timestamp, previous))
+        return
+    findings.add(findings.offsets_not_found, file, (offset, -1))
+
+
+def dump_transaction_index(path: str) -> Iterator[Row]:
+    with open(path, "rb") as file:
+        content = file.read()
+    usable = len(content) - len(content) % ABORTED_TXN.size
+    for version, producer_id, first, last, stable in ABORTED_TXN.iter_unpack(memoryview(content)[:usable]):
+        yield {
+            "kind": "aborted_transaction",
+            "version": version,
+            "producer_id": producer_id,
+            "first_offset": first,
+            "last_offset": last,
+            "last_stable_offset": stable,
+        }
+
+
+def _sanity(path: str, entry: struct.Struct, ordered: list[int], findings: Findings) -> Iterator[Row]:
+    """What a broker looks at before it trusts an index: the size, and that the last entry is not before the first."""
+    if os.path.getsize(path) % entry.size:
+        findings.errors.append(f"{path}: the size is not a multiple of {entry.size} bytes")
+    elif ordered and (ordered[-1] < ordered[0] or ordered[-1] < 0):
+        findings.errors.append(f"{path}: the last entry ({ordered[-1]}) comes before the first ({ordered[0]})")
+    else:
+        yield {"kind": "sane", "file": path}
+
+
+def _beside(path: str, suffix: str) -> str:
+    return os.path.splitext(path)[0] + suffix

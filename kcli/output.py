@@ -1,0 +1,86 @@
+"""How a command writes what it found: a table for people, JSON or one JSON object a line for programs.
+
+Keys are stable: they are part of the command's contract. JSON is written as it comes where there may be much of it.
+"""
+
+from __future__ import annotations
+
+import click
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    Row = Mapping[str, Any]
+
+TABLE, JSON, JSON_LINES = "table", "json", "jsonl"
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice([TABLE, JSON, JSON_LINES]),
+    default=TABLE,
+    show_default=True,
+    help="How to print: for people, as one JSON value, or as one JSON object a line.",
+)
+
+
+def write_rows(rows: Iterable[Row], output: str, print_table: Callable[[Iterable[Row]], None]) -> None:
+    """Prints rows in the chosen form; `print_table` knows how they look to people."""
+    if output == TABLE:
+        print_table(rows)
+    elif output == JSON_LINES:
+        for row in rows:
+            click.echo(to_json(row))
+    else:
+        _write_array(rows)
+
+
+def _write_array(rows: Iterable[Row]) -> None:
+    separator = "["
+    for row in rows:
+        click.echo(f"{separator}{to_json(row)}", nl=False)
+        separator = ",\n "
+    click.echo("[]" if separator == "[" else "]")
+
+
+def write_object(value: Row) -> None:
+    """Prints one JSON object on a line of its own."""
+    click.echo(to_json(value))
+
+
+def to_json(value: object) -> str:
+    """Compact, in the order in which the keys were given; bytes as text, with what is not UTF-8 replaced."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "replace")
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def write_columns(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    """Prints rows under a heading; numbers to the right, everything else to the left."""
+    listed = list(rows)
+    table = [[_cell(row[column]) for column in columns] for row in listed]
+    headings = [column.replace("_", " ").upper() for column in columns]
+    widths = [max(map(len, column)) for column in zip(headings, *table, strict=True)]
+    is_number = [all(isinstance(row[column], int | float) for row in listed) for column in columns]
+    for cells in [headings, *table]:
+        padded = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(cells, widths, is_number, strict=True)
+        ]
+        click.echo("  ".join(padded).rstrip())
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value)
