@@ -166,12 +166,16 @@ TABLE: tuple[tuple[int, str, bool, str], ...] = (
 
 
 class KafkaError(Exception):
-    """An error that has a row in the table. Subclasses, one a row, set the four attributes."""
+    """An error that has a row in the table: `class SomeError(KafkaError, code=42)` takes the row of code 42."""
 
     code: int = -1
     name: str = "UNKNOWN_SERVER_ERROR"
     retriable: bool = False
     description: str = TABLE[0][3]
+
+    def __init_subclass__(cls, *, code: int | None = None) -> None:
+        if code is not None:
+            cls.code, cls.name, cls.retriable, cls.description = TABLE[_ROWS[code]]
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(self.description if message is None else message)
@@ -179,7 +183,7 @@ class KafkaError(Exception):
     @property
     def message(self) -> str:
         """What the raiser said, or else the table's sentence."""
-        return str(self.args[0])
+        return str(self)
 
 
 def _class_name(name: str) -> str:
@@ -195,12 +199,12 @@ def by_code(code: int) -> type[KafkaError]:
     """The exception class of a code; of an unknown one `UnknownServerError`, as Kafka's clients see it."""
     if code == NONE:
         raise ValueError("code 0 is no error")
-    known_code, name, retriable, description = TABLE[_ROWS.get(code, _ROWS[-1])]
+    known_code, name, _, description = TABLE[_ROWS.get(code, _ROWS[-1])]
     class_name = _class_name(name)
     cls: type[KafkaError] | None = globals().get(class_name)
     if cls is None:
-        attributes = {"code": known_code, "name": name, "retriable": retriable, "description": description}
-        cls = type(class_name, (KafkaError,), {**attributes, "__doc__": description, "__module__": __name__})
+        attributes = {"__doc__": description, "__module__": __name__}
+        cls = type(class_name, (KafkaError,), attributes, code=known_code)
         globals()[class_name] = cls
     return cls
 

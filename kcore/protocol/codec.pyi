@@ -1,0 +1,19 @@
+from collections.abc import Mapping
+from typing import Any
+
+from kcore.protocol.message import Message
+
+class MessageType:
+    name: str
+    oldest_version: int
+    latest_version: int
+    first_flexible: int
+    def __init__(
+        self, name: str, schema: str, latest_version: int, first_flexible: int = ..., oldest_version: int = 0
+    ) -> None: ...
+    def __call__(self, **fields: object) -> Message: ...
+    def decode(self, version: int, buffer: bytes | bytearray | memoryview, position: int = 0) -> Message: ...
+    def decode_prefix(
+        self, version: int, buffer: bytes | bytearray | memoryview, position: int = 0
+    ) -> tuple[Message, int]: ...
+    def encode(self, version: int, fields: Message | Mapping[str, Any], prefix: bytes = b"") -> bytes: ...

@@ -1,0 +1,61 @@
+"""A schema compiled for one version: what the codec runs, one step for each field."""
+
+from libc.stdint cimport int32_t
+from cpython.object cimport PyObject
+
+cdef enum Kind:
+    KIND_BOOL
+    KIND_INT8
+    KIND_INT16
+    KIND_UINT16
+    KIND_INT32
+    KIND_UINT32
+    KIND_INT64
+    KIND_FLOAT64
+    KIND_STRING
+    KIND_BYTES
+    KIND_RECORDS
+    KIND_UUID
+    KIND_STRUCT
+    KIND_ARRAY
+
+cdef enum DefaultKind:
+    DEFAULT_SHARED               # `default_value` itself
+    DEFAULT_LIST                 # a new empty list
+    DEFAULT_STRUCT               # a new structure of defaults
+
+# Object pointers are borrowed from the plan's `owned` list.
+cdef struct Step:
+    Kind kind
+    Kind element                 # of an array's elements
+    DefaultKind default_kind
+    bint compact                 # lengths are unsigned varints of the length plus one
+    bint nullable
+    bint ignorable
+    int32_t tag                  # -1: not tagged
+    size_t element_minimum       # the fewest bytes that an array's element takes
+    Py_ssize_t slot              # where a message holds the field, in bytes from its start
+    PyObject* name               # interned
+    PyObject* default_value
+    PyObject* inner              # Plan of the structure, or of an array's structures; NULL without one
+
+cdef class Plan:
+    cdef readonly str name
+    cdef readonly int version
+    cdef readonly bint flexible
+    cdef type message_class
+    cdef Py_ssize_t tags_slot    # of Message._unknown_tags
+    cdef size_t minimum          # the fewest bytes that the structure takes
+    # The fields that the version has, in their order; then tagged ones, by tag; then those that it lacks.
+    cdef Step* steps
+    cdef int present
+    cdef int tagged
+    cdef int count
+    cdef list owned
+
+    cdef int add(self, object field, bint is_present) except -1
+    cdef PyObject* own(self, object value) except NULL
+    cdef Step* find_tag(self, int32_t tag) noexcept
+
+cdef inline PyObject** slot_of(PyObject* message, Py_ssize_t slot) noexcept:
+    return <PyObject**>(<char*>message + slot)

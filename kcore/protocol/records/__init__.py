@@ -1,0 +1,96 @@
+"""Messages that are kept instead of being answered: keys and values in `__consumer_offsets`, and what the members of a
+group hand to one another through the coordinator. Each is preceded by two bytes with its version.
+
+A reader of `__consumer_offsets` tells kinds of keys apart by that version (`version_of`): 0 and 1 are committed offsets,
+2 is a group. A version above the known ones cannot be read, except in the consumer protocol, whose newer versions only
+add fields at the end: there it is read as the newest known one.
+"""
+
+from __future__ import annotations
+
+from kcore.protocol.protocol_errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, TypeAlias
+
+    from kcore.protocol.codec import MessageType
+    from kcore.protocol.message import Message
+
+    Buffer: TypeAlias = bytes | bytearray | memoryview
+
+VERSION_SIZE = 2
+NEVER_FLEXIBLE = 32767
+
+
+def version_of(data: Buffer) -> int:
+    """The version that precedes a record's key or value."""
+    if len(data) < VERSION_SIZE:
+        raise ProtocolError(f"{len(data)} bytes have no version", 0)
+    return int.from_bytes(data[:VERSION_SIZE], "big", signed=True)
+
+
+class VersionedType:
+    """A message with its version before it; the schema is imported when it is first used."""
+
+    __slots__ = (
+        "_message_type",
+        "first_flexible",
+        "is_open_ended",
+        "latest_version",
+        "module",
+        "name",
+        "oldest_version",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        versions: tuple[int, int],
+        *,
+        first_flexible: int = NEVER_FLEXIBLE,
+        is_open_ended: bool = False,
+    ) -> None:
+        self.name = name
+        self.module = module
+        self.oldest_version, self.latest_version = versions
+        self.first_flexible = first_flexible
+        self.is_open_ended = is_open_ended
+        self._message_type: MessageType | None = None
+
+    @property
+    def message_type(self) -> MessageType:
+        """The message without its version."""
+        if self._message_type is None:
+            from importlib import import_module
+
+            from kcore.protocol.codec import MessageType
+
+            schema = import_module(f"{__name__}.{self.module}").SCHEMA
+            versions = (self.latest_version, self.first_flexible, self.oldest_version)
+            self._message_type = MessageType(self.name, schema, *versions)
+        return self._message_type
+
+    def decode(self, data: Buffer) -> tuple[int, Message]:
+        """The version as written, and the message; raises ProtocolError, or UnsupportedVersionError."""
+        version = version_of(data)
+        if self.is_open_ended:
+            return version, self.message_type.decode_prefix(min(version, self.latest_version), data, VERSION_SIZE)[0]
+        return version, self.message_type.decode(version, data, VERSION_SIZE)
+
+    def encode(self, version: int, fields: Message | Mapping[str, Any]) -> bytes:
+        return self.message_type.encode(version, fields, version.to_bytes(VERSION_SIZE, "big", signed=True))
+
+
+OFFSET_COMMIT_KEY = VersionedType("OffsetCommitKey", "offset_commit_key", (0, 1))
+OFFSET_COMMIT_VALUE = VersionedType("OffsetCommitValue", "offset_commit_value", (0, 4), first_flexible=4)
+GROUP_METADATA_KEY = VersionedType("GroupMetadataKey", "group_metadata_key", (2, 2))
+GROUP_METADATA_VALUE = VersionedType("GroupMetadataValue", "group_metadata_value", (0, 4), first_flexible=4)
+CONSUMER_PROTOCOL_SUBSCRIPTION = VersionedType(
+    "ConsumerProtocolSubscription", "consumer_protocol_subscription", (0, 3), is_open_ended=True
+)
+CONSUMER_PROTOCOL_ASSIGNMENT = VersionedType(
+    "ConsumerProtocolAssignment", "consumer_protocol_assignment", (0, 3), is_open_ended=True
+)

@@ -1,0 +1,5 @@
+"""The key of a group's state in `__consumer_offsets`. Version 2 tells it apart from a committed offset."""
+
+SCHEMA = """
+group  string  2
+"""

@@ -1,0 +1,29 @@
+"""DescribeGroups, key 15: state and members of groups.
+
+Version  3  authorized operations
+         4  static members' instance ids
+         5  flexible
+"""
+
+REQUEST = """
+groups                         []string  0+
+include_authorized_operations  bool      3+
+"""
+
+RESPONSE = """
+throttle_time_ms           int32   1+  ignorable
+groups                     []      0+
+    error_code             int16   0+
+    group_id               string  0+
+    group_state            string  0+
+    protocol_type          string  0+
+    protocol_data          string  0+
+    members                []      0+
+        member_id          string  0+
+        group_instance_id  string  4+  nullable default=null ignorable
+        client_id          string  0+
+        client_host        string  0+
+        member_metadata    bytes   0+
+        member_assignment  bytes   0+
+    authorized_operations  int32   3+  default=-2147483648
+"""

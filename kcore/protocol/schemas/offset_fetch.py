@@ -1,0 +1,49 @@
+"""OffsetFetch, key 9: a group's progress, read back.
+
+Version  1  out of __consumer_offsets
+         2  null asks for all topics, and the answer has an error of its own
+         5  leader epochs
+         6  flexible
+         7  offsets of open transactions may be refused (KIP-447)
+         8  several groups at once (KIP-709)
+         9  member ids and epochs of the consumer protocol (KIP-848)
+"""
+
+REQUEST = """
+group_id                   string   0-7
+topics                     []       0-7  nullable=2-7
+    name                   string   0-7
+    partition_indexes      []int32  0-7
+groups                     []       8+
+    group_id               string   8+
+    member_id              string   9+   nullable default=null ignorable
+    member_epoch           int32    9+   default=-1 ignorable
+    topics                 []       8+   nullable
+        name               string   8+
+        partition_indexes  []int32  8+
+require_stable             bool     7+
+"""
+
+RESPONSE = """
+throttle_time_ms                    int32   3+   ignorable
+topics                              []      0-7
+    name                            string  0-7
+    partitions                      []      0-7
+        partition_index             int32   0-7
+        committed_offset            int64   0-7
+        committed_leader_epoch      int32   5-7  default=-1 ignorable
+        metadata                    string  0-7  nullable
+        error_code                  int16   0-7
+error_code                          int16   2-7  ignorable
+groups                              []      8+
+    group_id                        string  8+
+    topics                          []      8+
+        name                        string  8+
+        partitions                  []      8+
+            partition_index         int32   8+
+            committed_offset        int64   8+
+            committed_leader_epoch  int32   8+   default=-1 ignorable
+            metadata                string  8+   nullable
+            error_code              int16   8+
+    error_code                      int16   8+
+"""

@@ -1,0 +1,28 @@
+"""OffsetForLeaderEpoch, key 23: where a leader epoch ends in the log.
+
+Version  1  the answer has the epoch
+         2  the asker's leader epoch is checked (KIP-320)
+         3  replica id, -2 for one who only debugs
+         4  flexible
+"""
+
+REQUEST = """
+replica_id                    int32   3+  default=-2 ignorable
+topics                        []      0+
+    topic                     string  0+
+    partitions                []      0+
+        partition             int32   0+
+        current_leader_epoch  int32   2+  default=-1 ignorable
+        leader_epoch          int32   0+
+"""
+
+RESPONSE = """
+throttle_time_ms      int32   2+  ignorable
+topics                []      0+
+    topic             string  0+
+    partitions        []      0+
+        error_code    int16   0+
+        partition     int32   0+
+        leader_epoch  int32   1+  default=-1 ignorable
+        end_offset    int64   0+  default=-1
+"""
