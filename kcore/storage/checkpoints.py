@@ -1,0 +1,118 @@
+"""The offset checkpoints of a log directory, in the text format of Kafka's `OffsetCheckpointFile`:
+
+    0                          version
+    2                          number of entries
+    orders 0 1742              topic, partition, offset
+    __consumer_offsets 7 31
+
+Crash policy: a checkpoint is replaced as a whole (temporary file, fsync, rename, fsync of the directory), so that a
+reader finds the old one or the new one. It holds nothing that the log does not know better: a missing file counts as
+empty, and whoever reads a damaged one may say so and go on as if it were missing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kcore.platform.disk import Disk
+
+    TopicPartition = tuple[str, int]
+
+RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_FILE = "log-start-offset-checkpoint"
+HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
+CLEANER_OFFSET_FILE = "cleaner-offset-checkpoint"
+
+VERSION = 0
+
+
+class CorruptFileError(Exception):
+    """A text file of a log directory breaks a rule of its format. `line` counts from 1; 0 is the file as a whole."""
+
+    def __init__(self, path: str, line: int, rule: str, remedy: str) -> None:
+        where = f"{path}, line {line}" if line else path
+        super().__init__(f"{where}: {rule}; {remedy}")
+        self.path = path
+        self.line = line
+        self.rule = rule
+        self.remedy = remedy
+
+
+class OffsetCheckpoint:
+    """One checkpoint file of one log directory."""
+
+    __slots__ = ("_disk", "_path")
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replaces the file; OSError leaves the old one."""
+        lines = [str(VERSION), str(len(offsets))]
+        lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())]
+        self._disk.write_file_atomically(self._path, ("\n".join(lines) + "\n").encode())
+
+    def read(self) -> dict[TopicPartition, int]:
+        """The offsets; none where there is no file. CorruptFileError says which line breaks which rule."""
+        try:
+            content = self._disk.read_file(self._path)
+        except FileNotFoundError:
+            return {}
+        return parse_checkpoint(self._path, content)
+
+
+def parse_checkpoint(path: str, content: bytes) -> dict[TopicPartition, int]:
+    """The offsets in a checkpoint file's bytes; `path` is for messages."""
+    lines = _decoded_lines(path, content)
+    _check_version(path, lines)
+    count = _number(path, 2, lines[1] if len(lines) > 1 else "", "the number of entries")
+    entries = lines[2:]
+    if len(entries) != count:
+        raise _corrupt(path, 2, f"{count} entries are announced, but {len(entries)} follow")
+    offsets: dict[TopicPartition, int] = {}
+    for number, line in enumerate(entries, 3):
+        key, offset = _parse_entry(path, number, line)
+        if key in offsets:
+            raise _corrupt(path, number, f"partition {key[0]}-{key[1]} stands here a second time")
+        offsets[key] = offset
+    return offsets
+
+
+def _decoded_lines(path: str, content: bytes) -> list[str]:
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise _corrupt(path, 0, "the bytes are not UTF-8") from None
+    if lines[-1] != "":
+        raise _corrupt(path, len(lines), "the last line has no end")
+    return lines[:-1]
+
+
+def _check_version(path: str, lines: list[str]) -> None:
+    if not lines:
+        raise _corrupt(path, 1, "the file is empty, where the version should stand")
+    version = _number(path, 1, lines[0], "the version")
+    if version != VERSION:
+        raise _corrupt(path, 1, f"version {version} is unknown, only {VERSION} is known")
+
+
+def _parse_entry(path: str, number: int, line: str) -> tuple[TopicPartition, int]:
+    fields = line.split()
+    if len(fields) != 3:
+        raise _corrupt(path, number, f"{line!r} is not a topic, a partition and an offset")
+    partition = _number(path, number, fields[1], "the partition")
+    offset = _number(path, number, fields[2], "the offset")
+    return (fields[0], partition), offset
+
+
+def _number(path: str, line: int, text: str, meaning: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise _corrupt(path, line, f"{text!r} is not {meaning}, a whole number of at least 0")
+    return int(text)
+
+
+def _corrupt(path: str, line: int, rule: str) -> CorruptFileError:
+    return CorruptFileError(path, line, rule, "remove the file: it is rebuilt from the logs")

@@ -1,0 +1,129 @@
+"""What the broker finds in a log directory when it starts, sorted by what is to be done with it.
+
+A partition's directory is opened when its topic, by name and by id, has that partition on this broker. It is marked for
+removal when its topic is one that was deleted and a crash came before its directories were. Everything else is not
+ours to judge: a directory of another topic or of another life of a topic is renamed to `-stray`, as Kafka 3.9 does, any
+other name is left as it is; both are named in a warning, and neither is ever deleted.
+"""
+
+from __future__ import annotations
+
+from kcore import uuid
+from kcore.logger import get_logger
+from kcore.storage.directory_name import (
+    DELETE_SUFFIX,
+    FUTURE_SUFFIX,
+    STRAY_SUFFIX,
+    parse_directory_name,
+    renamed,
+)
+from kcore.storage.partition_metadata import read_topic_id, write_topic_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from kcore.platform.disk import Disk
+    from kcore.storage.checkpoints import TopicPartition
+    from kcore.storage.log_dir import LogDir
+
+log = get_logger(__name__)
+
+
+class HostedTopic:
+    """What the cluster's metadata says of one topic: its id, its partitions on this broker, its overrides."""
+
+    __slots__ = ("overrides", "partitions", "topic_id")
+
+    def __init__(
+        self, topic_id: bytes, partitions: Collection[int], overrides: Mapping[str, str] | None = None
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = frozenset(partitions)
+        self.overrides = dict(overrides or {})
+
+
+class LogDirScan:
+    """`logs` are (topic, partition) to open, `deletions` names of directories to remove; and the checkpoints."""
+
+    __slots__ = (
+        "_deleted_topic_ids",
+        "_disk",
+        "_topics",
+        "deletions",
+        "high_watermarks",
+        "log_dir",
+        "log_start_offsets",
+        "logs",
+        "recovery_points",
+    )
+
+    def __init__(
+        self, disk: Disk, log_dir: LogDir, topics: Mapping[str, HostedTopic], deleted_topic_ids: Collection[bytes]
+    ) -> None:
+        self._disk = disk
+        self.log_dir = log_dir
+        self._topics = topics
+        self._deleted_topic_ids = deleted_topic_ids
+        self.logs: list[tuple[str, int]] = []
+        self.deletions: list[str] = []
+        self.recovery_points: dict[TopicPartition, int] = {}
+        self.log_start_offsets: dict[TopicPartition, int] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+
+    def run(self) -> None:
+        """Sorts the directory; renames what has to be renamed. OSError, CorruptFileError."""
+        for name in self.log_dir.partition_entries():
+            self._sort(name)
+        self.recovery_points = self.log_dir.recovery_points()
+        self.log_start_offsets = self.log_dir.log_start_offsets()
+        self.high_watermarks = self.log_dir.high_watermarks()
+
+    def has_foreign_offsets(self) -> bool:
+        """Whether a checkpoint knows partitions that are gone: a new log of the name must not get their offsets."""
+        known = self.recovery_points.keys() | self.log_start_offsets.keys() | self.high_watermarks.keys()
+        return not known <= set(self.logs)
+
+    def _sort(self, name: str) -> None:
+        path = f"{self.log_dir.path}/{name}"
+        if name.endswith(DELETE_SUFFIX):
+            self.deletions.append(name)
+            return
+        if name.endswith((STRAY_SUFFIX, FUTURE_SUFFIX)):
+            log.warn("%s stays set aside: move it away once its records are not needed any more", path)
+            return
+        parsed = parse_directory_name(name)
+        if parsed is None:
+            log.warn("%s is no partition's directory: it is not touched", path)
+            return
+        topic, partition = parsed
+        topic_id = read_topic_id(self._disk, path)
+        if topic_id is not None and topic_id in self._deleted_topic_ids:
+            self.deletions.append(self._rename(topic, partition, DELETE_SUFFIX))
+            return
+        reason = self._reason_to_set_aside(topic, partition, topic_id)
+        if reason is not None:
+            new_name = self._rename(topic, partition, STRAY_SUFFIX)
+            log.warn("%s was set aside as %s: %s; nothing in it is deleted", path, new_name, reason)
+            return
+        if topic_id is None:
+            write_topic_id(self._disk, path, self._topics[topic].topic_id)
+        self.logs.append((topic, partition))
+
+    def _reason_to_set_aside(self, topic: str, partition: int, topic_id: bytes | None) -> str | None:
+        hosted = self._topics.get(topic)
+        if hosted is None:
+            return f"there is no topic {topic} in this cluster"
+        if topic_id is not None and topic_id != hosted.topic_id:
+            own, other = uuid.to_text(hosted.topic_id), uuid.to_text(topic_id)
+            return f"it belongs to topic id {other}, and topic {topic} has id {own}"
+        if partition not in hosted.partitions:
+            return f"topic {topic} has no partition {partition} on this broker"
+        return None
+
+    def _rename(self, topic: str, partition: int, suffix: str) -> str:
+        directory = self.log_dir.path
+        new_name = renamed(topic, partition, suffix)
+        self._disk.rename(f"{directory}/{topic}-{partition}", f"{directory}/{new_name}")
+        self._disk.fsync_dir(directory)
+        return new_name

@@ -1,0 +1,141 @@
+"""The broker's `log.dirs` together: locked and claimed as one, failing one by one (Kafka's `LogDirFailureChannel`).
+
+Failures: an OSError, or KAFKA_STORAGE_ERROR from a log, that leaves a `guard` takes its directory out of use for the
+life of the process. Whoever set `on_failure` hears of it once, on the thread that met the error, under no lock of this
+package.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from kcore import errors, uuid
+from kcore.logger import get_logger
+from kcore.storage.log_dir import LogDir
+from kcore.storage.meta_properties import MetaProperties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+
+    from kcore.platform.disk import Disk
+
+log = get_logger(__name__)
+
+
+class LogDirsError(Exception):
+    """The log directories cannot be used; the message names the directory and the remedy."""
+
+
+class LogDirs:
+    """In the order of the configuration, those out of use included."""
+
+    __slots__ = ("_directories", "_lock", "on_failure")
+
+    def __init__(self, disk: Disk, paths: Sequence[str]) -> None:
+        self._directories = [LogDir(disk, path) for path in paths]
+        self._lock = Lock()
+        self.on_failure: Callable[[LogDir], None] | None = None
+
+    def __iter__(self) -> Iterator[LogDir]:
+        return iter(self._directories)
+
+    def online(self) -> list[LogDir]:
+        """Those in use."""
+        return [log_dir for log_dir in self._directories if log_dir.is_online]
+
+    def open(self) -> MetaProperties | None:
+        """Locks all directories and answers whose they are; None when all are new.
+
+        Raises LogDirLockedError, CorruptFileError, and LogDirsError when they contradict each other or none is usable.
+        """
+        try:
+            for log_dir in self._directories:
+                with self.guard(log_dir):
+                    log_dir.open()
+            self.check_any_online()
+            return self._common_meta()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Gives the locks back."""
+        for log_dir in self._directories:
+            log_dir.close()
+
+    def check_any_online(self) -> None:
+        """LogDirsError when no directory is left."""
+        if not self.online():
+            reasons = "; ".join(f"{log_dir.path}: {log_dir.failure}" for log_dir in self._directories)
+            raise LogDirsError(f"None of the log directories can be used ({reasons}): check disks and permissions")
+
+    def _common_meta(self) -> MetaProperties | None:
+        known = [(log_dir.path, log_dir.meta) for log_dir in self.online() if log_dir.meta is not None]
+        directory_ids: dict[bytes, str] = {}
+        for path, meta in known:
+            first_path, first = known[0]
+            for name, own, other in (
+                ("cluster.id", meta.cluster_id, first.cluster_id),
+                ("node.id", meta.node_id, first.node_id),
+            ):
+                if own != other:
+                    raise LogDirsError(
+                        f"{first_path} has {name} {other} in its meta.properties, and {path} has {own}: "
+                        "log.dirs must name directories of one broker"
+                    )
+            if meta.directory_id is not None and directory_ids.setdefault(meta.directory_id, path) != path:
+                raise LogDirsError(
+                    f"{directory_ids[meta.directory_id]} and {path} have the same directory.id: one is a copy of the "
+                    "other; take the copy out of log.dirs"
+                )
+        return known[0][1] if known else None
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Writes `meta.properties` where there is none; LogDirsError where there is someone else's."""
+        for log_dir in self.online():
+            meta = log_dir.meta
+            if meta is None:
+                with self.guard(log_dir):
+                    log_dir.write_meta(MetaProperties(cluster_id, broker_id, uuid.random_uuid()))
+            elif meta.cluster_id not in (None, cluster_id) or meta.node_id not in (None, broker_id):
+                raise LogDirsError(
+                    f"{log_dir.path} belongs to broker {meta.node_id} of cluster {meta.cluster_id}, and this is broker "
+                    f"{broker_id} of cluster {cluster_id}: correct node.id, or give the broker a log.dirs of its own"
+                )
+
+    def guard(self, log_dir: LogDir) -> DirectoryGuard:
+        """`with log_dirs.guard(log_dir): ...` turns an I/O error inside into the failure of the directory."""
+        return DirectoryGuard(self, log_dir)
+
+    def fail(self, log_dir: LogDir, error: Exception) -> None:
+        """Takes a directory out of use; the first error counts."""
+        with self._lock:
+            if not log_dir.is_online:
+                return
+            log_dir.failure = error
+        log.error("Log directory %s is offline now: %s", log_dir.path, error)
+        if self.on_failure is not None:
+            self.on_failure(log_dir)
+
+
+class DirectoryGuard:
+    """Swallows the I/O errors of a block, once the directory is out of use; ask `log_dir.is_online` afterwards."""
+
+    __slots__ = ("_log_dir", "_log_dirs")
+
+    def __init__(self, log_dirs: LogDirs, log_dir: LogDir) -> None:
+        self._log_dirs = log_dirs
+        self._log_dir = log_dir
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, OSError | errors.KafkaStorageError):
+            return False
+        self._log_dirs.fail(self._log_dir, error)
+        return True

@@ -1,0 +1,445 @@
+"""All logs of a broker, over its log directories (Kafka's `LogManager`).
+
+Life: `open` locks the directories and says whose they are, `startup` opens the logs of the topics that the metadata
+names (with `num.recovery.threads.per.data.dir` threads a directory) and schedules retention, flushing and checkpoints,
+`shutdown` flushes and closes everything and leaves the clean-shutdown markers.
+
+Crash policy: logs are the truth. Recovery points only shorten recovery; high watermarks and log start offsets are
+written every few seconds and at shutdown. A deleted log is renamed to `-delete`, durably, before `delete_logs` returns,
+and its offsets leave the checkpoints at the same time, so that a new log of its name can never inherit them.
+
+Failures: a directory with an I/O error goes offline with its logs (`on_directory_failure` hears of the partitions), and
+the others go on; when none is left, `on_all_directories_failed` has to stop the broker. An error that the data plane met
+is found by the next checkpoint of high watermarks, which asks every log.
+
+Concurrency: handler threads and the scheduler call at once. `_lock` guards the tables, and the making and deleting of
+logs; it is not held over flushes, retention, recovery and callbacks.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from kcore import errors, uuid
+from kcore.config.topic import TopicConfig
+from kcore.logger import get_logger
+from kcore.storage.checkpoints import HIGH_WATERMARK_FILE, LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE
+from kcore.storage.directory_name import DELETE_SUFFIX, directory_name, renamed
+from kcore.storage.directory_removal import remove_directory
+from kcore.storage.log import LogConfig
+from kcore.storage.log_dir_scan import LogDirScan
+from kcore.storage.log_dirs import LogDirs, LogDirsError
+from kcore.storage.log_loader import load_log
+from kcore.storage.partition_metadata import write_topic_id
+from kcore.storage.recovery_threads import run_jobs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.platform.disk import Disk
+    from kcore.storage.checkpoints import TopicPartition
+    from kcore.storage.log import Log
+    from kcore.storage.log_dir import LogDir
+    from kcore.storage.log_dir_scan import HostedTopic
+    from kcore.storage.meta_properties import MetaProperties
+    from kcore.storage.scheduler import Scheduler
+
+    DirectoryFailureListener = Callable[[str, list[TopicPartition]], None]
+
+log = get_logger(__name__)
+
+
+class ManagedLog:
+    """A log, where it lies and to which topic it belongs."""
+
+    __slots__ = ("log", "log_dir", "topic_id")
+
+    def __init__(self, opened: Log, log_dir: LogDir, topic_id: bytes) -> None:
+        self.log = opened
+        self.log_dir = log_dir
+        self.topic_id = topic_id
+
+
+class LogManager:
+    """`directories` are those of `log.dirs`. The two callbacks run on the thread that met the failure."""
+
+    __slots__ = (
+        "_config",
+        "_disk",
+        "_initial_high_watermarks",
+        "_lock",
+        "_log_dirs",
+        "_logs",
+        "_offline",
+        "_scheduler",
+        "_topic_overrides",
+        "high_watermarks",
+        "on_all_directories_failed",
+        "on_directory_failure",
+    )
+
+    def __init__(self, disk: Disk, directories: Sequence[str], config: BrokerConfig, scheduler: Scheduler) -> None:
+        self._disk = disk
+        self._config = config
+        self._scheduler = scheduler
+        self._log_dirs = LogDirs(disk, directories)
+        self._lock = RLock()
+        self._logs: dict[TopicPartition, ManagedLog] = {}
+        # Partitions whose directory failed after they were opened.
+        self._offline: set[TopicPartition] = set()
+        self._topic_overrides: dict[str, Mapping[str, str]] = {}
+        # As the last checkpoints had them when the broker started.
+        self._initial_high_watermarks: dict[TopicPartition, int] = {}
+        # Where the broker's high watermarks come from; None: from the logs themselves.
+        self.high_watermarks: Callable[[], Mapping[TopicPartition, int]] | None = None
+        self.on_directory_failure: DirectoryFailureListener | None = None
+        self.on_all_directories_failed: Callable[[], None] | None = None
+
+    # Start
+
+    def open(self) -> MetaProperties | None:
+        """Locks the directories; the answer is whose they are, None when all are new. Errors as of `LogDirs.open`."""
+        return self._log_dirs.open()
+
+    def startup(
+        self,
+        broker_id: int,
+        cluster_id: str,
+        topics: Mapping[str, HostedTopic],
+        deleted_topic_ids: Collection[bytes] = (),
+    ) -> None:
+        """Opens the logs of the topics that this broker hosts, and starts the background work.
+
+        Raises LogDirsError when a directory is someone else's or none is left, CorruptFileError for a damaged
+        `partition.metadata`.
+        """
+        self._log_dirs.on_failure = self._directory_failed
+        self._topic_overrides = {name: topic.overrides for name, topic in topics.items()}
+        self._log_dirs.claim(broker_id, cluster_id)
+        scans = []
+        for log_dir in self._log_dirs.online():
+            scan = LogDirScan(self._disk, log_dir, topics, deleted_topic_ids)
+            with self._log_dirs.guard(log_dir):
+                log_dir.take_clean_shutdown()
+                scan.run()
+                scans.append(scan)
+        _check_duplicates(scans)
+        jobs = [self._load_jobs(scan, topics) for scan in scans]
+        run_jobs(jobs, self._config.number("num.recovery.threads.per.data.dir"))
+        for scan in scans:
+            for name in scan.deletions:
+                self._schedule_removal(scan.log_dir, name, self._config.number("log.segment.delete.delay.ms"))
+            if scan.has_foreign_offsets():
+                self._write_checkpoints(scan.log_dir)
+        self._log_dirs.check_any_online()
+        self._schedule_tasks()
+
+    def _load_jobs(self, scan: LogDirScan, topics: Mapping[str, HostedTopic]) -> list[Callable[[], None]]:
+        def job(key: TopicPartition) -> Callable[[], None]:
+            return lambda: self._load(scan, key, topics[key[0]].topic_id)
+
+        return [job(key) for key in scan.logs]
+
+    def _load(self, scan: LogDirScan, key: TopicPartition, topic_id: bytes) -> None:
+        log_dir = scan.log_dir
+        with self._log_dirs.guard(log_dir):
+            if not log_dir.is_online:
+                self._offline.add(key)
+                return
+            recovery_point = scan.recovery_points.get(key, 0)
+            opened = self._open_log(log_dir, key, recovery_point, scan.log_start_offsets.get(key, 0))
+            with self._lock:
+                self._logs[key] = ManagedLog(opened, log_dir, topic_id)
+                self._initial_initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
+
+    def _open_log(self, log_dir: LogDir, key: TopicPartition, recovery_point: int = 0, start_offset: int = 0) -> Log:
+        topic, partition = key
+        return load_log(
+            self._disk,
+            f"{log_dir.path}/{directory_name(topic, partition)}",
+            topic,
+            partition,
+            self._log_config(topic),
+            recovery_point=recovery_point,
+            log_start_offset=start_offset,
+            clean_shutdown=log_dir.had_clean_shutdown,
+        )
+
+    # Configuration
+
+    def _log_config(self, topic: str) -> LogConfig:
+        return LogConfig.from_properties(self._topic_config(topic))
+
+    def _topic_config(self, topic: str) -> TopicConfig:
+        return TopicConfig(self._config, self._topic_overrides.get(topic))
+
+    def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
+        """Gives the logs of a topic their new configuration, from the next append on."""
+        with self._lock:
+            self._topic_overrides[topic] = dict(overrides)
+            managed = [entry.log for key, entry in self._logs.items() if key[0] == topic]
+        config = self._log_config(topic)
+        for opened in managed:
+            opened.update_config(config)
+
+    # Logs
+
+    def get_log(self, topic: str, partition: int) -> Log | None:
+        """The log of a partition; None when it is not here or its directory is offline."""
+        entry = self._logs.get((topic, partition))
+        return entry.log if entry is not None else None
+
+    def all_logs(self) -> dict[TopicPartition, Log]:
+        """Every log that is open."""
+        with self._lock:
+            return {key: entry.log for key, entry in self._logs.items()}
+
+    def is_offline(self, topic: str, partition: int) -> bool:
+        """Whether the directory of a partition failed."""
+        return (topic, partition) in self._offline
+
+    def checkpointed_high_watermark(self, topic: str, partition: int) -> int:
+        """The high watermark that the broker found when it started; 0 for a log made since."""
+        return self._initial_high_watermarks.get((topic, partition), 0)
+
+    def get_or_create_log(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        is_new: bool = False,
+    ) -> Log:
+        """The partition's log, made in the directory with the fewest logs when there is none.
+
+        `is_new` says that the partition was only just created, so that no offline directory can hold it. Raises
+        INCONSISTENT_TOPIC_ID for another topic of the same name, KAFKA_STORAGE_ERROR when there is no place for it.
+        """
+        key = (topic, partition)
+        while True:
+            with self._lock:
+                entry = self._logs.get(key)
+                if entry is not None:
+                    if entry.topic_id != topic_id:
+                        raise errors.InconsistentTopicIdError(
+                            f"The log of {topic}-{partition} belongs to topic id {uuid.to_text(entry.topic_id)}, "
+                            f"not {uuid.to_text(topic_id)}."
+                        )
+                    return entry.log
+                log_dir = self._directory_for_new_log(key, is_new)
+                if overrides is not None:
+                    self._topic_overrides[topic] = dict(overrides)
+                failure: Exception
+                try:
+                    return self._create_log(log_dir, key, topic_id)
+                except (OSError, errors.KafkaStorageError) as error:
+                    failure = error
+            # Told without the lock; another directory gets its turn.
+            self._log_dirs.fail(log_dir, failure)
+
+    def _directory_for_new_log(self, key: TopicPartition, is_new: bool) -> LogDir:
+        online = self._log_dirs.online()
+        offline = [log_dir.path for log_dir in self._log_dirs if not log_dir.is_online]
+        if not online or key in self._offline or (offline and not is_new):
+            raise errors.KafkaStorageError(
+                f"Can not create log for {key[0]}-{key[1]} because log directories {', '.join(offline)} are offline"
+            )
+        counts = {id(log_dir): 0 for log_dir in online}
+        for entry in self._logs.values():
+            if id(entry.log_dir) in counts:
+                counts[id(entry.log_dir)] += 1
+        return min(online, key=lambda log_dir: counts[id(log_dir)])
+
+    def _create_log(self, log_dir: LogDir, key: TopicPartition, topic_id: bytes) -> Log:
+        path = f"{log_dir.path}/{directory_name(*key)}"
+        self._disk.mkdirs(path)
+        write_topic_id(self._disk, path, topic_id)
+        self._disk.fsync_dir(log_dir.path)
+        opened = self._open_log(log_dir, key)
+        self._logs[key] = ManagedLog(opened, log_dir, topic_id)
+        log.info("Created log for partition %s-%d in %s", *key, path)
+        return opened
+
+    def delete_log(self, topic: str, partition: int) -> None:
+        """`delete_logs` of one."""
+        self.delete_logs([(topic, partition)])
+
+    def delete_logs(self, partitions: Iterable[TopicPartition]) -> None:
+        """Closes logs and renames their directories for removal after `file.delete.delay.ms`; unknown ones are none."""
+        touched: dict[int, LogDir] = {}
+        for key in partitions:
+            with self._lock:
+                self._offline.discard(key)
+                self._initial_high_watermarks.pop(key, None)
+                entry = self._logs.pop(key, None)
+                if entry is None:
+                    continue
+                with self._log_dirs.guard(entry.log_dir):
+                    self._set_aside_for_removal(key, entry)
+                    touched[id(entry.log_dir)] = entry.log_dir
+        for log_dir in touched.values():
+            with self._log_dirs.guard(log_dir):
+                self._write_checkpoints(log_dir)
+
+    def _set_aside_for_removal(self, key: TopicPartition, entry: ManagedLog) -> None:
+        log_dir = entry.log_dir
+        name = renamed(*key, DELETE_SUFFIX)
+        entry.log.close()
+        self._disk.rename(f"{log_dir.path}/{directory_name(*key)}", f"{log_dir.path}/{name}")
+        self._disk.fsync_dir(log_dir.path)
+        delay_ms = self._topic_config(key[0]).number("file.delete.delay.ms")
+        log.info("Log of partition %s-%d is marked for deletion as %s", *key, name)
+        self._schedule_removal(log_dir, name, delay_ms)
+
+    def _schedule_removal(self, log_dir: LogDir, name: str, delay_ms: int) -> None:
+        def remove() -> None:
+            with self._log_dirs.guard(log_dir):
+                if log_dir.is_online:
+                    remove_directory(self._disk, f"{log_dir.path}/{name}")
+                    log.info("Deleted log directory %s/%s", log_dir.path, name)
+
+        self._scheduler.schedule("kafka-delete-logs", remove, delay_ms=delay_ms)
+
+    # Background work
+
+    def _schedule_tasks(self) -> None:
+        initial_ms = self._config.number("log.initial.task.delay.ms")
+        recovery_points, start_offsets = self.checkpoint_recovery_points, self.checkpoint_log_start_offsets
+        watermarks = self.checkpoint_high_watermarks
+        for name, run, delay_ms, period in (
+            ("kafka-log-retention", self.apply_retention, initial_ms, "log.retention.check.interval.ms"),
+            ("kafka-log-flusher", self.flush_due_logs, initial_ms, "log.flush.scheduler.interval.ms"),
+            ("recovery-point-checkpoint", recovery_points, initial_ms, "log.flush.offset.checkpoint.interval.ms"),
+            ("start-offset-checkpoint", start_offsets, initial_ms, "log.flush.start.offset.checkpoint.interval.ms"),
+            ("high-watermark-checkpoint", watermarks, 0, "replica.high.watermark.checkpoint.interval.ms"),
+        ):
+            self._scheduler.schedule(name, run, delay_ms=delay_ms, period_ms=self._config.number(period))
+
+    def _entries(self) -> list[tuple[TopicPartition, ManagedLog]]:
+        with self._lock:
+            return list(self._logs.items())
+
+    def apply_retention(self) -> None:
+        """Lets every log drop the segments that its topic's retention no longer covers."""
+        for _, entry in self._entries():
+            with self._log_dirs.guard(entry.log_dir):
+                entry.log.delete_old_segments(self._disk.now_ms())
+
+    def flush_due_logs(self) -> None:
+        """Flushes the logs whose last flush is `flush.ms` ago."""
+        for (topic, _), entry in self._entries():
+            flush_ms = self._topic_config(topic).number("flush.ms")
+            with self._log_dirs.guard(entry.log_dir):
+                if self._disk.now_ms() - entry.log.last_flush_ms >= flush_ms:
+                    entry.log.flush()
+
+    def checkpoint_recovery_points(self) -> None:
+        """Writes up to where each log is known to be on the device."""
+        for log_dir in self._log_dirs.online():
+            with self._log_dirs.guard(log_dir):
+                self._write_recovery_points(log_dir)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Writes where logs begin that had records deleted from within a segment."""
+        for log_dir in self._log_dirs.online():
+            with self._log_dirs.guard(log_dir):
+                self._write_log_start_offsets(log_dir)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Writes the high watermarks, and takes directories offline whose logs met an error on the data plane."""
+        for _, entry in self._entries():
+            if entry.log.is_offline:
+                self._log_dirs.fail(entry.log_dir, errors.KafkaStorageError(f"I/O error in {entry.log.directory}"))
+        for log_dir in self._log_dirs.online():
+            with self._log_dirs.guard(log_dir):
+                self._write_high_watermarks(log_dir)
+
+    def _write_checkpoints(self, log_dir: LogDir) -> None:
+        with self._log_dirs.guard(log_dir):
+            if log_dir.is_online:
+                self._write_recovery_points(log_dir)
+                self._write_log_start_offsets(log_dir)
+                self._write_high_watermarks(log_dir)
+
+    def _logs_in(self, log_dir: LogDir) -> dict[TopicPartition, Log]:
+        return {key: entry.log for key, entry in self._entries() if entry.log_dir is log_dir}
+
+    def _write_recovery_points(self, log_dir: LogDir) -> None:
+        offsets = {key: opened.recovery_point for key, opened in self._logs_in(log_dir).items()}
+        log_dir.checkpoint(RECOVERY_POINT_FILE).write(offsets)
+
+    def _write_log_start_offsets(self, log_dir: LogDir) -> None:
+        # Where a log starts with its first segment, the segment's name says so.
+        offsets = {
+            key: opened.start_offset
+            for key, opened in self._logs_in(log_dir).items()
+            if opened.start_offset > opened.first_segment_offset
+        }
+        log_dir.checkpoint(LOG_START_OFFSET_FILE).write(offsets)
+
+    def _write_high_watermarks(self, log_dir: LogDir) -> None:
+        known = self.high_watermarks() if self.high_watermarks is not None else {}
+        offsets = {}
+        for key, opened in self._logs_in(log_dir).items():
+            # A partition that is not led or followed yet keeps what the last checkpoint said.
+            watermark = max(known.get(key, opened.high_watermark), self._initial_high_watermarks.get(key, 0))
+            offsets[key] = min(watermark, opened.end_offset)
+        log_dir.checkpoint(HIGH_WATERMARK_FILE).write(offsets)
+
+    # Failure and end
+
+    def _directory_failed(self, log_dir: LogDir) -> None:
+        with self._lock:
+            partitions = [key for key, entry in self._logs.items() if entry.log_dir is log_dir]
+            for key in partitions:
+                del self._logs[key]
+            self._offline.update(partitions)
+        log.error("%d partitions in %s are offline with it", len(partitions), log_dir.path)
+        if self.on_directory_failure is not None:
+            self.on_directory_failure(log_dir.path, partitions)
+        if not self._log_dirs.online() and self.on_all_directories_failed is not None:
+            self.on_all_directories_failed()
+
+    def shutdown(self, broker_epoch: int = -1) -> None:
+        """Flushes and closes every log, writes the checkpoints and, where all went well, the clean-shutdown markers.
+
+        The scheduler has to be stopped before. Calling it again does nothing.
+        """
+        self._on_every_log("flush")
+        for log_dir in self._log_dirs.online():
+            self._write_checkpoints(log_dir)
+        self._on_every_log("close")
+        for log_dir in self._log_dirs.online():
+            with self._log_dirs.guard(log_dir):
+                log_dir.mark_clean_shutdown(broker_epoch)
+        with self._lock:
+            self._logs.clear()
+        self._log_dirs.close()
+
+    def _on_every_log(self, method: str) -> None:
+        def job(entry: ManagedLog) -> Callable[[], None]:
+            def run() -> None:
+                with self._log_dirs.guard(entry.log_dir):
+                    if entry.log_dir.is_online:
+                        getattr(entry.log, method)()
+
+            return run
+
+        entries = [entry for _, entry in self._entries()]
+        jobs = [[job(entry) for entry in entries if entry.log_dir is log_dir] for log_dir in self._log_dirs.online()]
+        run_jobs(jobs, self._config.number("num.recovery.threads.per.data.dir"))
+
+
+def _check_duplicates(scans: Iterable[LogDirScan]) -> None:
+    seen: dict[TopicPartition, str] = {}
+    for scan in scans:
+        for topic, partition in scan.logs:
+            other = seen.setdefault((topic, partition), scan.log_dir.path)
+            if other != scan.log_dir.path:
+                here = scan.log_dir.path
+                raise LogDirsError(
+                    f"Partition {topic}-{partition} lies in {other} and in {here}: move one of them away"
+                )

@@ -1,0 +1,129 @@
+"""`meta.properties`, which says whose log directory this is (Kafka's `MetaProperties`), in Java's properties syntax.
+
+    version 1, of KRaft and of the embedded store         version 0, of brokers on ZooKeeper
+      version=1                                             version=0
+      cluster.id=mvrzJFkYTLCpF0j0Wz4wWw                     cluster.id=mvrzJFkYTLCpF0j0Wz4wWw
+      node.id=1                                             broker.id=1
+      directory.id=8bCsVfjYQkiKYLTfAJvcaQ
+
+Keys that are not known here are kept when the file is written again. Crash policy: written atomically, and only where
+it is missing; a damaged one stops the start, because records of one cluster must not be taken for another's.
+"""
+
+from __future__ import annotations
+
+from kcore import uuid
+from kcore.config.properties import parse_properties
+from kcore.storage.checkpoints import CorruptFileError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kcore.platform.disk import Disk
+
+FILE_NAME = "meta.properties"
+
+_REMEDY = "correct the file, or move the log directory away"
+_SPECIAL = {"\\": "\\\\", " ": "\\ ", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!", "\n": "\\n", "\r": "\\r"}
+_ID_KEYS = {0: "broker.id", 1: "node.id"}
+
+
+class MetaProperties:
+    """The content of one file; `others` are keys that mean nothing here."""
+
+    __slots__ = ("cluster_id", "directory_id", "node_id", "others", "version")
+
+    def __init__(
+        self,
+        cluster_id: str | None,
+        node_id: int | None,
+        directory_id: bytes | None = None,
+        version: int = 1,
+        others: Mapping[str, str] | None = None,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.node_id = node_id
+        self.directory_id = directory_id
+        self.version = version
+        self.others = dict(others or {})
+
+    def properties(self) -> dict[str, str]:
+        """The keys and values of the file."""
+        properties = {"version": str(self.version)}
+        if self.cluster_id is not None:
+            properties["cluster.id"] = self.cluster_id
+        if self.node_id is not None:
+            properties[_ID_KEYS[self.version]] = str(self.node_id)
+        if self.directory_id is not None:
+            properties["directory.id"] = uuid.to_text(self.directory_id)
+        return {**properties, **self.others}
+
+
+def write_meta_properties(disk: Disk, directory: str, meta: MetaProperties) -> None:
+    """Replaces the file of a log directory."""
+    lines = ["#", *(f"{_escaped(name)}={_escaped(value)}" for name, value in sorted(meta.properties().items()))]
+    disk.write_file_atomically(f"{directory}/{FILE_NAME}", ("\n".join(lines) + "\n").encode())
+
+
+def read_meta_properties(disk: Disk, directory: str) -> MetaProperties | None:
+    """Whose directory this is; None without the file. CorruptFileError when it breaks a rule."""
+    path = f"{directory}/{FILE_NAME}"
+    try:
+        content = disk.read_file(path)
+    except FileNotFoundError:
+        return None
+    return parse_meta_properties(path, content)
+
+
+def parse_meta_properties(path: str, content: bytes) -> MetaProperties:
+    """The file's bytes understood; `path` is for messages."""
+    text = content.decode("utf-8", "replace")
+    try:
+        others = parse_properties(text)
+    except ValueError as error:
+        raise CorruptFileError(path, 0, str(error), _REMEDY) from None
+    version_text = others.pop("version", "0")
+    if version_text not in ("0", "1"):
+        raise CorruptFileError(
+            path, _line_of(text, "version"), f"version {version_text!r} is unknown, only 0 and 1 are known", _REMEDY
+        )
+    version = int(version_text)
+    node_id = _node_id(path, text, others, version)
+    directory_id = _directory_id(path, text, others)
+    cluster_id = others.pop("cluster.id", None)
+    if version == 1 and (cluster_id is None or node_id is None):
+        missing = "cluster.id" if cluster_id is None else "node.id"
+        raise CorruptFileError(path, 0, f"version 1 needs {missing}", _REMEDY)
+    return MetaProperties(cluster_id, node_id, directory_id, version, others)
+
+
+def _node_id(path: str, text: str, properties: dict[str, str], version: int) -> int | None:
+    name = _ID_KEYS[version]
+    value = properties.pop(name, None)
+    if value is None:
+        return None
+    if not (value.isascii() and value.isdigit()):
+        rule = f"{name} {value!r} is not a whole number of at least 0"
+        raise CorruptFileError(path, _line_of(text, name), rule, _REMEDY)
+    return int(value)
+
+
+def _directory_id(path: str, text: str, properties: dict[str, str]) -> bytes | None:
+    value = properties.pop("directory.id", None)
+    if value is None:
+        return None
+    try:
+        return uuid.from_text(value)
+    except ValueError as error:
+        raise CorruptFileError(path, _line_of(text, "directory.id"), str(error), _REMEDY) from None
+
+
+def _line_of(text: str, name: str) -> int:
+    """The number of the last line that begins with a key, which is the one that counts."""
+    numbers = (number for number, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith(name))
+    return max(numbers, default=0)
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SPECIAL.get(character, character) for character in text)
