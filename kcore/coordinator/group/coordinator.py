@@ -85,13 +85,15 @@ class GroupCoordinator:
 
     def load(self, partition: Partition) -> None:
         """Reads a partition's commits back; its groups are served from then on."""
-        with self._lock:
-            self._loading.add(partition.index)
+        self.announce([partition.index])
         log = OffsetLog(partition, Offsets())
-        count = log.load()
+        try:
+            count = log.load()
+        finally:
+            with self._lock:
+                self._loading.discard(partition.index)
         with self._lock:
             self._logs[partition.index] = log
-            self._loading.discard(partition.index)
         if count:
             LOG.info("Loaded %d records of committed offsets from %s-%d", count, partition.topic, partition.index)
 
@@ -245,7 +247,7 @@ class GroupCoordinator:
                 results[place] = codes.OFFSET_METADATA_TOO_LARGE
             else:
                 accepted[place] = CommittedOffset(offset, leader_epoch, metadata or "", now_ms)
-        error = self._logs[self.partition_for(group_id)].append(group_id, accepted) if accepted else codes.NONE
+        error = self._logs[self.partition_for(group_id)].append(group_id, accepted, now_ms) if accepted else codes.NONE
         results.update(dict.fromkeys(accepted, error))
         return results
 
@@ -272,7 +274,7 @@ class GroupCoordinator:
         with self._lock:
             logs = list(self._logs.values())
         for log in logs:
-            log.forget_topic(topic)
+            log.forget_topic(topic, self._now_ms())
 
     def describe_states(self) -> dict[str, str]:
         """The state of every group known here, those that only have offsets included."""
