@@ -89,11 +89,11 @@ class GroupCoordinator:
         log = OffsetLog(partition, Offsets())
         try:
             count = log.load()
+            with self._lock:
+                self._logs[partition.index] = log
         finally:
             with self._lock:
                 self._loading.discard(partition.index)
-        with self._lock:
-            self._logs[partition.index] = log
         if count:
             LOG.info("Loaded %d records of committed offsets from %s-%d", count, partition.topic, partition.index)
 

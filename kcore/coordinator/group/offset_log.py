@@ -1,8 +1,8 @@
 """One partition of `__consumer_offsets`: committed offsets, appended before they count and read back at start.
 
 A record's key begins with its version: 0 and 1 are committed offsets, anything else (2 is a group's metadata) is not
-read here and stays in the log as it is. A null value is a tombstone. Keys are written in version 1, values in version 3, as
-Apache Kafka 3.9 writes them.
+read here and stays in the log as it is. A null value is a tombstone. Keys are written in version 1, values in
+version 3, as Apache Kafka 3.9 writes them.
 
 Concurrency: appending and remembering are one step under a lock, so that memory holds what the log's last record says.
 """

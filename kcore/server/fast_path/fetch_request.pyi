@@ -1,0 +1,3 @@
+from typing import Any
+
+def parse_fetch_request(body: bytes | bytearray | memoryview, version: int) -> dict[str, Any] | None: ...
