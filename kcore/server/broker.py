@@ -6,8 +6,8 @@ registers this broker, which raises the leader epochs of what it leads; partitio
 are served. Whatever fails undoes what was started before it.
 
 Stop: new connections are refused, requests in flight are finished, then the layers end from the top down: the network
-and its handlers, purgatories, the broker's registration, logs (flushed, checkpointed, marked as cleanly shut down),
-the store.
+and its handlers, the broker's registration, purgatories, the store, and the logs (flushed, checkpointed, marked as
+cleanly shut down), whose directories are unlocked last.
 
 When the last log directory fails the broker cannot keep any promise: it stops without clean-shutdown markers and the
 process ends with 1.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 
+from kcore import errors
 from kcore.config.listeners import ANY_HOSTS, Endpoint
 from kcore.controller.controller import Controller
 from kcore.logger import get_logger
@@ -29,6 +30,7 @@ from kcore.network.socket_server import SocketServer
 from kcore.purgatory.purgatory import Purgatory
 from kcore.replication.replica_manager import ReplicaManager
 from kcore.server import apis
+from kcore.server.delayed_requests import DelayedRequests
 from kcore.server.metadata_publisher import MetadataPublisher
 from kcore.server.producer_ids import ProducerIds
 from kcore.server.request_handler import RequestHandlerPool
@@ -137,6 +139,7 @@ class Broker:
         self.request_channel = RequestChannel(
             config.number("queued.max.requests"), config.number("queued.max.request.bytes")
         )
+        self.delayed_requests = DelayedRequests(self.request_channel)
         self.fetch_purgatory = Purgatory("Fetch", self.disk)
         self._undo.append(self.fetch_purgatory.shutdown)
         self.produce_purgatory = Purgatory("Produce", self.disk)
@@ -169,9 +172,7 @@ class Broker:
 
         dispatch = DispatchTable()
         for entry in apis.TABLE:
-            first_flexible = BY_KEY[entry.key].request.first_flexible
-            if first_flexible is not None:
-                dispatch.set_first_flexible(entry.key, first_flexible)
+            dispatch.set_first_flexible(entry.key, BY_KEY[entry.key].first_flexible)
         return dispatch
 
     def _join_cluster(self) -> None:
@@ -263,6 +264,12 @@ class Broker:
         self.failed = True
         if self._on_fatal is not None:
             self._on_fatal()
+
+    def missing_partition_error(self, topic: str, index: int) -> int:
+        """Why a partition cannot be used here: it does not exist, or another broker holds it."""
+        known = self.metadata_cache.partition(topic, index)
+        error = errors.UnknownTopicOrPartitionError if known is None else errors.NotLeaderOrFollowerError
+        return int(error.code)
 
     # Addresses
 

@@ -9,6 +9,7 @@ offline with the reason in the log: the change is committed all the same, and ot
 from __future__ import annotations
 
 from kcore.config.topic import TopicConfig
+from kcore.errors import KafkaError
 from kcore.logger import get_logger
 from kcore.metadata.image import TOPIC_RESOURCE
 
@@ -23,29 +24,31 @@ LOG = get_logger("kcore.server.metadata")
 
 
 class MetadataPublisher:
-    """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`."""
+    """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`; the first call is the state at the start."""
 
-    __slots__ = ("_broker_id", "_config", "_logs", "_replicas")
+    __slots__ = ("_broker_id", "_config", "_logs", "_replicas", "_started")
 
     def __init__(self, broker_id: int, config: BrokerConfig, logs: LogManager, replicas: ReplicaManager) -> None:
         self._broker_id = broker_id
         self._config = config
         self._logs = logs
         self._replicas = replicas
+        self._started = False
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Deletions first: a topic may be deleted and made anew in one change."""
         for topic in delta.topics_deleted:
             self._delete(topic)
         for state in delta.created_partitions():
-            self._take(image, state)
+            self._take(image, state, is_new=self._started)
         for state in delta.changed_partitions():
-            self._take(image, state)
+            self._take(image, state, is_new=False)
         for change in delta.configs_changed:
             if change.resource_type == TOPIC_RESOURCE:
                 self._reconfigure(image, change.name)
+        self._started = True
 
-    def _take(self, image: MetadataImage, state: PartitionState) -> None:
+    def _take(self, image: MetadataImage, state: PartitionState, *, is_new: bool) -> None:
         """Opens a partition that this broker holds, and leads it where the metadata says so."""
         if self._broker_id not in state.replicas:
             return
@@ -54,12 +57,14 @@ class MetadataPublisher:
         try:
             partition = self._replicas.partition(state.topic, state.partition)
             if partition is None:
-                log = self._logs.get_or_create_log(state.topic, state.partition, topic.topic_id, overrides)
+                log = self._logs.get_or_create_log(
+                    state.topic, state.partition, topic.topic_id, overrides, is_new=is_new
+                )
                 partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log)
             if state.leader == self._broker_id:
                 minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
                 partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
-        except OSError as error:
+        except (OSError, KafkaError) as error:
             LOG.error("Partition %s-%d is offline: %s", state.topic, state.partition, error)
 
     def _delete(self, topic: TopicImage) -> None:

@@ -1,0 +1,195 @@
+"""Handlers that wait: a fetch for records, a produce for replicas, until a purgatory wakes them or their time is over.
+
+The handler gives a callable; when the operation completes, on whatever thread, a HandlerEvent takes its number to the
+RequestChannel, and a handler thread calls it. The completing thread needs no GIL: the callables stand in a dictionary of
+this object, which outlives the purgatories, and native code knows them by number only.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+
+from kcore.errors cimport NONE, REQUEST_TIMED_OUT
+from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
+from kcore.purgatory.purgatory cimport DelayedOperation, Purgatory
+from kcore.replication.partition cimport Partition
+
+from kcore.logger import get_logger
+
+LOG = get_logger("kcore.server.request")
+
+# A partition that is waited for. `position` and `segment_base_offset` say where a read stopped, `required_offset` what
+# must be replicated.
+cdef struct Watched:
+    void* partition              # pinned
+    int32_t leader_epoch
+    int64_t max_bytes
+    int64_t segment_base_offset
+    int64_t position
+    int64_t required_offset
+
+cdef struct DelayedRequest:
+    DelayedOperation operation   # first: the purgatory knows a DelayedRequest by it
+    void* owner
+    int64_t number
+    int isolation
+    int64_t min_bytes
+    int32_t count
+    Watched watched[1]           # `count` of them follow
+
+cdef struct WakeUp:
+    HandlerEvent event           # first: the sink knows a WakeUp by it
+    void* owner
+    int64_t number
+
+
+cdef class DelayedRequests:
+    """Keep it for as long as the purgatories and the sink live."""
+
+    cdef HandlerEventSink sink
+    cdef dict waiting
+    cdef int64_t last_number
+
+    def __init__(self, HandlerEventSink sink not None):
+        self.sink = sink
+        self.waiting = {}
+
+    def wait_for_records(self, Purgatory purgatory not None, list reads not None, int isolation, int64_t min_bytes,
+                         int64_t timeout_ms, object wake) -> None:
+        """Calls `wake()` once `min_bytes` are readable in all, or leadership is lost, or the time is over.
+
+        `reads` are (partition, leader epoch, max bytes, segment base offset, position) where each read stopped.
+        """
+        cdef DelayedRequest* request = self.new_request(len(reads), wake)
+        cdef Watched* watched
+        cdef int32_t index = 0
+        request.operation.try_complete = has_enough
+        request.isolation = isolation
+        request.min_bytes = min_bytes
+        for partition, leader_epoch, max_bytes, segment_base_offset, position in reads:
+            watched = &request.watched[index]
+            watched.partition = (<Partition?>partition).pin()
+            watched.leader_epoch = leader_epoch
+            watched.max_bytes = max_bytes
+            watched.segment_base_offset = segment_base_offset
+            watched.position = position
+            index += 1
+        self.watch(purgatory, request, timeout_ms)
+
+    def wait_for_replicas(self, Purgatory purgatory not None, list appends not None, int64_t timeout_ms,
+                          object wake) -> None:
+        """Calls `wake()` once every (partition, offset) is replicated up to its offset, or the time is over."""
+        cdef DelayedRequest* request = self.new_request(len(appends), wake)
+        cdef int32_t index = 0
+        request.operation.try_complete = is_replicated
+        for partition, required_offset in appends:
+            request.watched[index].partition = (<Partition?>partition).pin()
+            request.watched[index].required_offset = required_offset
+            index += 1
+        self.watch(purgatory, request, timeout_ms)
+
+    cdef DelayedRequest* new_request(self, Py_ssize_t count, object wake) except NULL:
+        cdef DelayedRequest* request = <DelayedRequest*>calloc(
+            1, sizeof(DelayedRequest) + <size_t>count * sizeof(Watched))
+        if request == NULL:
+            raise MemoryError
+        self.last_number += 1
+        self.waiting[self.last_number] = wake
+        request.owner = <void*>self
+        request.number = self.last_number
+        request.count = <int32_t>count
+        request.operation.complete = wake_handler
+        request.operation.release = free_request
+        return request
+
+    cdef int watch(self, Purgatory purgatory, DelayedRequest* request, int64_t timeout_ms) except -1:
+        cdef uint64_t* keys = <uint64_t*>malloc(max(1, request.count) * sizeof(uint64_t))
+        cdef int32_t index
+        if keys == NULL:
+            free_request(&request.operation)
+            raise MemoryError
+        for index in range(request.count):
+            keys[index] = (<Partition>request.watched[index].partition).key
+        with nogil:
+            purgatory.try_complete_else_watch(&request.operation, keys, request.count, timeout_ms)
+            free(keys)
+        return 0
+
+    cdef void call(self, int64_t number) noexcept:
+        wake = self.waiting.pop(number, None)
+        if wake is None:
+            return
+        try:
+            wake()
+        except Exception as error:
+            LOG.error("A delayed request failed", cause=error)
+
+
+def replication_error(Partition partition not None, int64_t required_offset) -> int:
+    """What a produce that waits for `required_offset` is answered now: REQUEST_TIMED_OUT means that it still waits."""
+    cdef int16_t error
+    cdef bint replicated
+    with nogil:
+        replicated = partition.is_replicated_to(required_offset, &error)
+    return error if replicated else <int16_t>REQUEST_TIMED_OUT
+
+
+cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
+    """From where the reads stopped, without reading again (Kafka's `DelayedFetch.tryComplete`)."""
+    cdef DelayedRequest* request = <DelayedRequest*>operation
+    cdef Watched* watched
+    cdef int32_t index
+    cdef int64_t readable = 0
+    for index in range(request.count):
+        watched = &request.watched[index]
+        if (<Partition>watched.partition).check_leadership(watched.leader_epoch) != NONE:
+            return True
+        readable += min(watched.max_bytes, (<Partition>watched.partition).log.readable_bytes(
+            watched.segment_base_offset, watched.position, request.isolation))
+        if readable >= request.min_bytes:
+            return True
+    return False
+
+
+cdef bint is_replicated(DelayedOperation* operation) noexcept nogil:
+    cdef DelayedRequest* request = <DelayedRequest*>operation
+    cdef int32_t index
+    cdef int16_t error
+    for index in range(request.count):
+        if not (<Partition>request.watched[index].partition).is_replicated_to(
+                request.watched[index].required_offset, &error):
+            return False
+    return True
+
+
+cdef void wake_handler(DelayedOperation* operation, bint expired) noexcept nogil:
+    cdef DelayedRequest* request = <DelayedRequest*>operation
+    cdef WakeUp* wake_up = <WakeUp*>calloc(1, sizeof(WakeUp))
+    if wake_up == NULL:
+        return
+    wake_up.event.run = run_wake_up
+    wake_up.event.drop = drop_wake_up
+    wake_up.owner = request.owner
+    wake_up.number = request.number
+    if not (<DelayedRequests>request.owner).sink.push_event(&wake_up.event):
+        free(wake_up)
+
+
+cdef void run_wake_up(HandlerEvent* event) noexcept:
+    cdef WakeUp* wake_up = <WakeUp*>event
+    cdef int64_t number = wake_up.number
+    owner = <DelayedRequests>wake_up.owner
+    free(wake_up)
+    owner.call(number)
+
+
+cdef void drop_wake_up(HandlerEvent* event) noexcept nogil:
+    free(event)
+
+
+cdef void free_request(DelayedOperation* operation) noexcept nogil:
+    cdef DelayedRequest* request = <DelayedRequest*>operation
+    cdef int32_t index
+    for index in range(request.count):
+        if request.watched[index].partition != NULL:
+            (<Partition>request.watched[index].partition).unpin()
+    free(request)

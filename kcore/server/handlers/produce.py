@@ -1,0 +1,150 @@
+"""Produce (key 0) on a handler thread: every rare case of the native path, and all of them where that is turned off.
+
+v3 brings record format 2 and transactional ids, v5 the log start offset, v7 zstd (KIP-110), v8 errors of single
+records (KIP-467), v9 flexible fields, v10 the leader's address. The rules for records are those of `Partition` and of
+`produce_rules`, as on the native path. With acks=0 there is no response, and an error closes the connection instead,
+which is all that the client can notice.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.metadata.image import INTERNAL_TOPICS
+from kcore.server.delayed_requests import replication_error
+from kcore.server.produce_rules import produce_records_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from kcore.replication.partition import AppendOutcome, Partition
+    from kcore.server.request_context import Fields, RequestContext
+
+NO_ACKS = 0
+ALL_REPLICAS = -1
+# Kafka lets its administration client write to internal topics, and nobody else.
+ADMIN_CLIENT_ID = "__admin_client"
+
+
+def handle(context: RequestContext, request: Any) -> Fields | None:
+    """Appends every partition's records; answers at once, or when enough replicas have them."""
+    if request.transactional_id is not None:
+        raise errors.TransactionalIdAuthorizationFailedError()
+    if request.acks not in (ALL_REPLICAS, NO_ACKS, 1):
+        raise errors.InvalidRequiredAcksError()
+    waiting: list[tuple[Partition, int]] = []
+    answers = []
+    for topic in request.topic_data:
+        partitions = []
+        for data in topic.partition_data:
+            answer = append(context, request.acks, topic.name, data, waiting)
+            partitions.append(answer)
+        answers.append({"name": topic.name, "partition_responses": partitions})
+    fields = {"responses": answers}
+    if request.acks == NO_ACKS:
+        finish_unacknowledged(context, fields)
+        return None
+    if waiting:
+        wait_for_replicas(context, request.timeout_ms, fields, waiting)
+        return None
+    return fields
+
+
+def append(
+    context: RequestContext, acks: int, topic: str, data: Any, waiting: list[tuple[Partition, int]]
+) -> dict[str, Any]:
+    """One partition's part of the answer."""
+    partition = context.broker.replica_manager.partition(topic, data.index)
+    if partition is None:
+        return failure(data.index, context.broker.missing_partition_error(topic, data.index))
+    if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+        return failure(data.index, errors.InvalidTopicError.code, f"Cannot append to internal topic {topic}")
+    records = data.records if data.records is not None else b""
+    code, message = produce_records_error(records, context.api_version)
+    if code != errors.NONE:
+        return failure(data.index, code, message)
+    outcome = partition.append_records(records, acks)
+    if acks == ALL_REPLICAS and outcome.error == errors.NONE:
+        required_offset = outcome.last_offset + 1
+        if replication_error(partition, required_offset) != errors.NONE:
+            waiting.append((partition, required_offset))
+    return describe(data.index, outcome)
+
+
+def describe(index: int, outcome: AppendOutcome) -> dict[str, Any]:
+    """What became of one partition's records."""
+    fields = {
+        "index": index,
+        "error_code": outcome.error,
+        "base_offset": outcome.base_offset,
+        "log_append_time_ms": outcome.log_append_time_ms,
+        "log_start_offset": outcome.log_start_offset,
+    }
+    if outcome.error != errors.NONE:
+        fields["error_message"] = outcome.message
+        if outcome.failed_record_index >= 0:
+            fields["record_errors"] = [
+                {"batch_index": outcome.failed_record_index, "batch_index_error_message": outcome.message}
+            ]
+    return fields
+
+
+def failure(index: int, code: int, message: str | None = None) -> dict[str, Any]:
+    """One partition's error."""
+    return {
+        "index": index,
+        "error_code": code,
+        "base_offset": -1,
+        "log_append_time_ms": -1,
+        "log_start_offset": -1,
+        "error_message": message,
+    }
+
+
+def partition_answers(fields: Fields) -> Iterator[dict[str, Any]]:
+    """The parts of an answer, one a partition."""
+    for topic in fields["responses"]:
+        yield from topic["partition_responses"]
+
+
+def finish_unacknowledged(context: RequestContext, fields: Fields) -> None:
+    """acks=0: silence, or a closed connection."""
+    if any(answer["error_code"] != errors.NONE for answer in partition_answers(fields)):
+        context.close()
+    else:
+        context.respond_nothing()
+
+
+def wait_for_replicas(
+    context: RequestContext, timeout_ms: int, fields: Fields, waiting: list[tuple[Partition, int]]
+) -> None:
+    """Answers once the in-sync replicas have everything; who does not by then is answered with an error."""
+    required = {(partition.topic, partition.index): (partition, offset) for partition, offset in waiting}
+
+    def answer() -> None:
+        for topic in fields["responses"]:
+            for part in topic["partition_responses"]:
+                partition, offset = required.get((topic["name"], part["index"]), (None, 0))
+                if partition is not None:
+                    part["error_code"] = replication_error(partition, offset)
+        context.respond(fields)
+
+    broker = context.broker
+    broker.delayed_requests.wait_for_replicas(broker.produce_purgatory, waiting, timeout_ms, answer)
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields | None:
+    """The error on every partition; with acks=0 the connection is closed."""
+    if request.acks == NO_ACKS:
+        context.close()
+        return None
+    return {
+        "responses": [
+            {
+                "name": topic.name,
+                "partition_responses": [failure(data.index, error.code, str(error)) for data in topic.partition_data],
+            }
+            for topic in request.topic_data
+        ]
+    }
