@@ -1,7 +1,14 @@
 """A schema compiled for one version: what the codec runs, one step for each field."""
 
 from libc.stdint cimport int32_t
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(PyTypeObject* type, Py_ssize_t items)
+
+cdef enum:
+    UUID_SIZE = 16
 
 cdef enum Kind:
     KIND_BOOL
@@ -57,5 +64,27 @@ cdef class Plan:
     cdef PyObject* own(self, object value) except NULL
     cdef Step* find_tag(self, int32_t tag) noexcept
 
+
 cdef inline PyObject** slot_of(PyObject* message, Py_ssize_t slot) noexcept:
     return <PyObject**>(<char*>message + slot)
+
+
+cdef inline void put(object message, const Step* step, object value) noexcept:
+    """Stores a field, replacing what was there."""
+    cdef PyObject** slot = slot_of(<PyObject*>message, step.slot)
+    cdef PyObject* old = slot[0]
+    Py_INCREF(value)
+    slot[0] = <PyObject*>value
+    Py_XDECREF(old)
+
+
+cdef inline object new_message(Plan plan):
+    """A message without its fields; the caller puts every one of them."""
+    cdef object message = PyType_GenericAlloc(<PyTypeObject*>plan.message_class, 0)
+    Py_INCREF(None)
+    slot_of(<PyObject*>message, plan.tags_slot)[0] = <PyObject*>None
+    return message
+
+
+# What a field that was not set holds.
+cdef object new_default(const Step* step)

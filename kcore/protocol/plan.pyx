@@ -134,3 +134,18 @@ def compile_plan(struct, int version, bint flexible) -> Plan:
     plan.present = len(untagged)
     plan.tagged = len(tagged)
     return plan
+
+
+cdef object new_default(const Step* step):
+    cdef Plan plan
+    cdef object message
+    cdef int index
+    if step.default_kind == DEFAULT_SHARED:
+        return <object>step.default_value
+    if step.default_kind == DEFAULT_LIST:
+        return []
+    plan = <Plan>step.inner
+    message = new_message(plan)
+    for index in range(plan.count):
+        put(message, &plan.steps[index], new_default(&plan.steps[index]))
+    return message

@@ -1,8 +1,8 @@
 """Messages that are kept instead of being answered: keys and values in `__consumer_offsets`, and what the members of a
 group hand to one another through the coordinator. Each is preceded by two bytes with its version.
 
-A reader of `__consumer_offsets` tells kinds of keys apart by that version (`version_of`): 0 and 1 are committed offsets,
-2 is a group. A version above the known ones cannot be read, except in the consumer protocol, whose newer versions only
+A reader of `__consumer_offsets` tells keys apart by that version (`version_of`): 0 and 1 are committed offsets, 2 is a
+group. A version above the known ones cannot be read, except in the consumer protocol, whose newer versions only
 add fields at the end: there it is read as the newest known one.
 """
 
