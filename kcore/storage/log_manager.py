@@ -8,9 +8,9 @@ Crash policy: logs are the truth. Recovery points only shorten recovery; high wa
 written every few seconds and at shutdown. A deleted log is renamed to `-delete`, durably, before `delete_logs` returns,
 and its offsets leave the checkpoints at the same time, so that a new log of its name can never inherit them.
 
-Failures: a directory with an I/O error goes offline with its logs (`on_directory_failure` hears of the partitions), and
-the others go on; when none is left, `on_all_directories_failed` has to stop the broker. An error that the data plane met
-is found by the next checkpoint of high watermarks, which asks every log.
+Failures: a directory with an I/O error goes offline with its logs (`on_directory_failure` hears of the partitions),
+and the others go on; when none is left, `on_all_directories_failed` has to stop the broker. An error that the data plane
+met is found by the next checkpoint of high watermarks, which asks every log.
 
 Concurrency: handler threads and the scheduler call at once. `_lock` guards the tables, and the making and deleting of
 logs; it is not held over flushes, retention, recovery and callbacks.
@@ -152,7 +152,7 @@ class LogManager:
             opened = self._open_log(log_dir, key, recovery_point, scan.log_start_offsets.get(key, 0))
             with self._lock:
                 self._logs[key] = ManagedLog(opened, log_dir, topic_id)
-                self._initial_initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
+                self._initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
 
     def _open_log(self, log_dir: LogDir, key: TopicPartition, recovery_point: int = 0, start_offset: int = 0) -> Log:
         topic, partition = key

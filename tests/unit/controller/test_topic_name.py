@@ -1,0 +1,51 @@
+"""Topic names: the rules of Kafka's `Topic` class and its words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kcore import errors
+from kcore.controller.topic_name import check_collision, is_valid_topic_name, validate_topic_name
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "__consumer_offsets", "x" * 249])
+def test_legal_names(name: str) -> None:
+    validate_topic_name(name)
+    assert is_valid_topic_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "Topic name is invalid: the empty string is not allowed"),
+        (".", "Topic name is invalid: '.' is not allowed"),
+        ("..", "Topic name is invalid: '..' is not allowed"),
+        (
+            "x" * 250,
+            f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249",
+        ),
+        *(
+            (
+                name,
+                f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
+                "'.', '_' and '-'",
+            )
+            for name in ("a b", "a/b", "ä", "a\n", "a\0", "a:b", "٣")
+        ),
+    ],
+)
+def test_illegal_names(name: str, message: str) -> None:
+    assert not is_valid_topic_name(name)
+    with pytest.raises(errors.InvalidTopicError) as caught:
+        validate_topic_name(name)
+    assert caught.value.message == message
+
+
+def test_names_that_differ_only_in_dot_and_underscore_collide() -> None:
+    with pytest.raises(errors.InvalidTopicError, match=r"^Topic 'a\.b_c' collides with existing topic: a_b\.c$"):
+        check_collision("a.b_c", ["other", "a_b.c"])
+
+
+def test_a_name_does_not_collide_with_itself_or_with_others() -> None:
+    check_collision("a.b", ["a.b", "a-b", "ab", "a.b.c"])
+    check_collision("plain", ["plain"])
