@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 from kcore.network.endpoint cimport Endpoint, endpoint_from_address, sockaddr, sockaddr_storage, socklen_t
 from kcore.network.epoll cimport (
-    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLIN, block_signals, epoll_create1, epoll_ctl,
+    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLLIN, epoll_create1, epoll_ctl,
     epoll_event, epoll_wait, eventfd, eventfd_write,
 )
 from kcore.network.listener cimport SocketOptions, open_listener, set_connection_options
@@ -18,6 +18,7 @@ from kcore.network.network_report cimport REPORT_ERROR, REPORT_WARN, report
 from kcore.network.processor cimport MAX_LISTENERS, Processor
 from kcore.network.connection_table cimport MAX_PROCESSORS
 from kcore.network.request_channel cimport RequestChannel
+from kcore.platform.signals cimport block_signals
 from kcore.platform.sync cimport atomic_load_32, atomic_load_64, atomic_store_32
 
 cdef extern from "<sys/socket.h>" nogil:

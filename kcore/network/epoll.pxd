@@ -1,4 +1,4 @@
-"""The Linux calls that wait: epoll, eventfd, and the mask that keeps signals away from native threads."""
+"""The Linux calls that wait: epoll and eventfd."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -28,18 +28,3 @@ cdef extern from "<sys/eventfd.h>" nogil:
     enum:
         EFD_CLOEXEC
         EFD_NONBLOCK
-
-cdef extern from "<signal.h>" nogil:
-    ctypedef struct sigset_t:
-        pass
-    int sigfillset(sigset_t* signals)
-    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* previous)
-    enum:
-        SIG_BLOCK
-
-
-cdef inline void block_signals() noexcept nogil:
-    """Signals are the main thread's: one that interrupted this thread would wake nobody who can handle it."""
-    cdef sigset_t signals
-    sigfillset(&signals)
-    pthread_sigmask(SIG_BLOCK, &signals, NULL)

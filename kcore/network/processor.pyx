@@ -35,7 +35,7 @@ from kcore.network.dispatch cimport (
 )
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.epoll cimport (
-    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, block_signals, epoll_create1,
+    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_create1,
     epoll_ctl, epoll_event, epoll_wait, eventfd_read,
 )
 from kcore.network.network_report cimport REPORT_WARN, report
@@ -48,6 +48,7 @@ from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, Re
 from kcore.network.request_header cimport read_request_header
 from kcore.network.response cimport Response, response_free, response_init, response_seal
 from kcore.platform.disk cimport Disk
+from kcore.platform.signals cimport block_signals
 from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
 from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream, StreamFactory
 

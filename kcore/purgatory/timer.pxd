@@ -1,0 +1,28 @@
+"""Python callables that run later, on a handler thread."""
+
+from kcore.purgatory.delayed_operation cimport DelayedOperation
+from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
+from kcore.purgatory.purgatory cimport Purgatory
+
+cdef struct CallbackOperation:
+    HandlerEvent event           # first: what the sink queues is the operation itself
+    DelayedOperation operation
+    void* handle                 # DelayedCallback; NULL once that is gone; read and written with the GIL only
+    void* sink                   # HandlerEventSink
+
+
+cdef class Timer:
+    cdef Purgatory purgatory
+    cdef HandlerEventSink sink
+    cdef set live
+
+
+cdef class DelayedCallback:
+    cdef CallbackOperation* native
+    cdef Timer timer
+    cdef object on_expiration
+    cdef object on_complete
+    cdef bint is_settled
+
+    cdef bint settle(self)
+    cdef void fire(self)

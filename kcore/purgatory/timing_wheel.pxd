@@ -1,0 +1,47 @@
+"""Hierarchical timing wheels: insert and cancel in constant time, expiry in the order of deadlines."""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef enum:
+    TICK_MS = 1
+    WHEEL_SIZE = 20
+
+# Embedded in what waits; the wheel is intrusive and allocates nothing for an entry.
+cdef struct TimerEntry:
+    int64_t deadline_ms
+    TimerEntry* next
+    TimerEntry* previous
+    TimerBucket* bucket          # NULL while in no wheel
+    void* owner
+
+cdef struct TimerBucket:
+    TimerEntry* first
+    TimerEntry* last
+    int64_t expiration_ms        # -1 while not in the queue of buckets
+
+cdef struct TimerLevel:
+    int64_t tick_ms
+    int64_t interval_ms          # tick_ms * wheel size
+    int64_t current_ms           # a multiple of tick_ms, never in the future
+    TimerBucket* buckets
+    TimerLevel* overflow
+
+cdef struct TimingWheel:
+    TimerLevel* lowest
+    TimerBucket** queue          # a binary heap by expiration
+    int32_t queued
+    int32_t queue_capacity
+    int64_t count
+
+cdef bint wheel_init(TimingWheel* wheel, int64_t now_ms) noexcept nogil
+cdef void wheel_free(TimingWheel* wheel) noexcept nogil
+# False, and not inserted, when the deadline has come already.
+cdef bint wheel_add(TimingWheel* wheel, TimerEntry* entry, int64_t now_ms) noexcept nogil
+# Whether it was in the wheel.
+cdef bint wheel_remove(TimingWheel* wheel, TimerEntry* entry) noexcept nogil
+# When `wheel_advance` has something to do next; INT64_MAX when nothing waits. May be earlier than the first deadline.
+cdef int64_t wheel_next_ms(const TimingWheel* wheel) noexcept nogil
+# Takes out what is due at `now_ms`: a list linked by `next`, in the order of deadlines.
+cdef TimerEntry* wheel_advance(TimingWheel* wheel, int64_t now_ms) noexcept nogil
+# Takes everything out, due or not.
+cdef TimerEntry* wheel_take_all(TimingWheel* wheel) noexcept nogil
