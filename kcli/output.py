@@ -26,10 +26,13 @@ output_option = click.option(
 )
 
 
-def write_rows(rows: Iterable[Row], output: str, print_table: Callable[[Iterable[Row]], None]) -> None:
-    """Prints rows in the chosen form; `print_table` knows how they look to people."""
-    if output == TABLE:
+def write_rows(rows: Iterable[Row], output: str, print_table: Callable[[Iterable[Row]], object] | None = None) -> None:
+    """Prints rows in the chosen form; `print_table` knows how they look to people, without it they get columns."""
+    if output == TABLE and print_table is not None:
         print_table(rows)
+    elif output == TABLE:
+        listed = list(rows)
+        write_columns(listed, list(listed[0]) if listed else [])
     elif output == JSON_LINES:
         for row in rows:
             click.echo(to_json(row))
