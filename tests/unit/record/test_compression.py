@@ -1,4 +1,4 @@
-"""Codecs against the packages that others use: both directions, limits, hostile bytes, and a system without libraries."""
+"""Codecs against the packages that others use: both directions, limits, hostile bytes, a system without libraries."""
 
 from __future__ import annotations
 
@@ -231,7 +231,12 @@ def test_a_system_without_the_libraries_says_so(tmp_path: Path, checkout: Path) 
         (tmp_path / name).write_bytes(b"no library")
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_LIBRARIES], cwd=checkout, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", WITHOUT_LIBRARIES],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.stdout.strip() == "as expected", done.stderr
 
