@@ -38,13 +38,15 @@ class DeniedFailure(Failure):
 
 def translate(error: Exception) -> Failure | None:
     """The failure that an exception from below means to the user; None for a defect."""
-    from kcore.client.errors import AUTHORIZATION_CODES, BrokerUnreachable, ClientError, ClientTimeout
+    from kcore.client.errors import AUTHORIZATION_CODES, BrokerUnreachable, ClientError, ClientTimeout, InvalidSetting
     from kcore.errors import KafkaError
 
     if isinstance(error, Failure):
         return error
     if isinstance(error, BrokerUnreachable):
         return UnreachableFailure(f"no broker answers: {error}; is it running (`kcli server-start`)?")
+    if isinstance(error, InvalidSetting):
+        return UsageFailure(str(error))
     if isinstance(error, ClientTimeout):
         return UnreachableFailure(str(error))
     if isinstance(error, KafkaError) and error.code in AUTHORIZATION_CODES:

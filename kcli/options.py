@@ -39,10 +39,7 @@ def connect(bootstrap_server: str, properties: dict[str, str] | None = None) -> 
     for name, option in CLIENT_PROPERTIES.items():
         if properties and name in properties:
             options[option] = number_of(properties, name)
-    try:
-        return NetworkClient(bootstrap_server, **options)
-    except ValueError as error:
-        raise UsageFailure(f"--bootstrap-server: {error}") from None
+    return NetworkClient(bootstrap_server, **options)
 
 
 def parse_properties(pairs: Iterable[str], option: str) -> dict[str, str]:

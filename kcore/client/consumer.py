@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kcore.client.cluster import TopicPartition
 from kcore.client.connection import now_ms
-from kcore.client.errors import ClientError, broker_error
+from kcore.client.errors import ClientError, InvalidSetting, broker_error
 from kcore.client.fetched_records import decode_fetch
 from kcore.client.fetcher import Fetcher, FetchSettings
 from kcore.client.network_client import NetworkClient
@@ -62,7 +62,7 @@ class Consumer:
         check_crcs: bool = True,
     ) -> None:
         if auto_offset_reset not in (*RESET_TIMESTAMPS, "none"):
-            raise ValueError(f"auto.offset.reset {auto_offset_reset!r}: must be earliest, latest or none")
+            raise InvalidSetting(f"auto.offset.reset {auto_offset_reset!r}: must be earliest, latest or none")
         self.client = NetworkClient(bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms)
         settings = FetchSettings(
             fetch_min_bytes, fetch_max_wait_ms, fetch_max_bytes, max_partition_fetch_bytes, isolation_level
@@ -76,6 +76,8 @@ class Consumer:
         self._consumed: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._topics: list[str] = []
+        # What joining the group has cost so far.
+        self.rebalance_time_ms = 0.0
         self._group: GroupMembership | None = None
         if group_id is not None:
             from kcore.client.group_membership import GroupMembership
@@ -200,7 +202,9 @@ class Consumer:
         if self._group.must_join:
             if self._auto_commit_interval_ms is not None and self._group.member_id:
                 self._commit_before_rebalance()
+            began_ms = now_ms()
             self.assign(self._group.join(self._topics))
+            self.rebalance_time_ms += now_ms() - began_ms
 
     def _commit_before_rebalance(self) -> None:
         """Best effort: a member that was thrown out may not commit, and then reads some records again."""

@@ -27,6 +27,10 @@ class ClientError(Exception):
     retriable = False
 
 
+class InvalidSetting(ClientError, ValueError):
+    """An option of a client that has no meaning."""
+
+
 class BrokerUnreachable(ClientError):
     """No connection could be made, or the one in use ended."""
 

@@ -17,6 +17,7 @@ from kcore.client.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     BrokerUnreachable,
     ClientError,
+    InvalidSetting,
     UnknownPartition,
     UnknownTopic,
     broker_error,
@@ -52,7 +53,7 @@ def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
         if not colon or name.endswith("]"):
             host, port = name, str(DEFAULT_PORT)
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise ValueError(f"{name!r}: a server is written HOST:PORT")
+            raise InvalidSetting(f"{name!r}: a server is written HOST:PORT")
         parsed.append((host.strip("[]"), int(port)))
     return parsed
 

@@ -10,7 +10,7 @@ import time
 
 from kcore.client.cluster import TopicPartition
 from kcore.client.connection import now_ms
-from kcore.client.errors import ClientTimeout, RecordTooLarge
+from kcore.client.errors import ClientTimeout, InvalidSetting, RecordTooLarge
 from kcore.client.network_client import NetworkClient
 from kcore.client.partitioner import StickyPartitioner, partition_for_key
 from kcore.client.record_accumulator import (
@@ -55,9 +55,11 @@ class Producer:
         allow_auto_topic_creation: bool = True,
     ) -> None:
         if compression_type not in COMPRESSION_TYPES:
-            raise ValueError(f"compression.type {compression_type!r}: must be one of {', '.join(COMPRESSION_TYPES)}")
+            raise InvalidSetting(
+                f"compression.type {compression_type!r}: must be one of {', '.join(COMPRESSION_TYPES)}"
+            )
         if acks not in (-1, 0, 1):
-            raise ValueError(f"acks {acks}: must be all (-1), 0 or 1")
+            raise InvalidSetting(f"acks {acks}: must be all (-1), 0 or 1")
         self.client = NetworkClient(bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms)
         self._accumulator = RecordAccumulator(batch_size)
         self._sender = Sender(
