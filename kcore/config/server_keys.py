@@ -207,13 +207,13 @@ KEYS = (
         "fetch.purgatory.purge.interval.requests",
         INT,
         1000,
-        "Accepted and unused: completed fetches leave the purgatory at once.",
+        "How many finished fetches may be left in the lists of waiting ones before these are swept.",
     ),
     ConfigKey(
         "producer.purgatory.purge.interval.requests",
         INT,
         1000,
-        "Accepted and unused: completed produces leave the purgatory at once.",
+        "How many finished produces may be left in the lists of waiting ones before these are swept.",
     ),
     ConfigKey(
         "replica.lag.time.max.ms",

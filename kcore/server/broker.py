@@ -140,10 +140,8 @@ class Broker:
             config.number("queued.max.requests"), config.number("queued.max.request.bytes")
         )
         self.delayed_requests = DelayedRequests(self.request_channel)
-        self.fetch_purgatory = Purgatory("Fetch", self.disk)
-        self._undo.append(self.fetch_purgatory.shutdown)
-        self.produce_purgatory = Purgatory("Produce", self.disk)
-        self._undo.append(self.produce_purgatory.shutdown)
+        self.fetch_purgatory = self._purgatory("Fetch", "fetch.purgatory.purge.interval.requests")
+        self.produce_purgatory = self._purgatory("Produce", "producer.purgatory.purge.interval.requests")
         self.replica_manager = ReplicaManager(self.broker_id, self.fetch_purgatory, self.produce_purgatory)
         endpoints = config.listeners.endpoints
         self.socket_server = SocketServer(
@@ -165,6 +163,12 @@ class Broker:
             Endpoint(endpoint.name, endpoint.host, port, endpoint.security_protocol)
             for endpoint, (_, _, port) in zip(endpoints, self.socket_server.bound_addresses(), strict=True)
         ]
+
+    def _purgatory(self, name: str, purge_interval: str) -> Purgatory:
+        purgatory = Purgatory(name, self.config.number(purge_interval))
+        purgatory.start()
+        self._undo.append(purgatory.shutdown)
+        return purgatory
 
     def _dispatch_table(self) -> DispatchTable:
         """The header layout of every API that is served; native handlers are installed later."""
@@ -237,6 +241,8 @@ class Broker:
     def _drain_network(self) -> None:
         self.socket_server.stop_accepting()
         self.state = SHUTTING_DOWN
+        # Fetches that wait for records are answered now with what there is.
+        self.fetch_purgatory.shutdown()
         self.socket_server.shutdown(DRAIN_TIMEOUT_MS)
 
     def _stop_handlers(self) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from kcore.config.broker import BrokerConfig
 from kcore.config.definition import ConfigException
 from kcore.config.properties import parse_properties
-
-sys.path.insert(0, str(Path(__file__).parent))
-import stock_files
+from tests.unit.config import stock_files
 
 
 def test_values_are_typed() -> None:
