@@ -2,12 +2,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcore.protocol.message import Message
+from kcore.protocol.notation import Struct
 
 class MessageType:
     name: str
     oldest_version: int
     latest_version: int
     first_flexible: int
+    struct: Struct
     def __init__(
         self, name: str, schema: str, latest_version: int, first_flexible: int = ..., oldest_version: int = 0
     ) -> None: ...

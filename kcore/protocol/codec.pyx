@@ -31,7 +31,7 @@ cdef class MessageType:
     cdef readonly int oldest_version
     cdef readonly int latest_version
     cdef readonly int first_flexible
-    cdef object struct
+    cdef readonly object struct
     cdef list plans
 
     def __init__(self, str name, str schema, int latest_version, int first_flexible=NEWEST, int oldest_version=0):
