@@ -26,7 +26,7 @@ from kcore.logger import get_logger
 from kcore.storage.checkpoints import HIGH_WATERMARK_FILE, LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE
 from kcore.storage.directory_name import DELETE_SUFFIX, directory_name, renamed
 from kcore.storage.directory_removal import remove_directory
-from kcore.storage.log import LogConfig
+from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir_scan import LogDirScan
 from kcore.storage.log_dirs import LogDirs, LogDirsError
 from kcore.storage.log_loader import load_log
@@ -165,12 +165,16 @@ class LogManager:
             recovery_point=recovery_point,
             log_start_offset=start_offset,
             clean_shutdown=log_dir.had_clean_shutdown,
+            on_failure=lambda _, error: self._log_dirs.fail(log_dir, error),
         )
 
     # Configuration
 
     def _log_config(self, topic: str) -> LogConfig:
-        return LogConfig.from_properties(self._topic_config(topic))
+        config = LogConfig.from_properties(self._topic_config(topic))
+        # The one setting of a log that no topic can override.
+        config.producer_expiration_ms = self._config.number("producer.id.expiration.ms")
+        return config
 
     def _topic_config(self, topic: str) -> TopicConfig:
         return TopicConfig(self._config, self._topic_overrides.get(topic))
@@ -307,6 +311,8 @@ class LogManager:
 
     def _schedule_tasks(self) -> None:
         initial_ms = self._config.number("log.initial.task.delay.ms")
+        watermark_ms = self._config.number("replica.high.watermark.checkpoint.interval.ms")
+        self._scheduler.schedule("flush-rolled-segments", self.flush_rolled_segments, watermark_ms, watermark_ms)
         recovery_points, start_offsets = self.checkpoint_recovery_points, self.checkpoint_log_start_offsets
         watermarks = self.checkpoint_high_watermarks
         for name, run, delay_ms, period in (
@@ -325,16 +331,28 @@ class LogManager:
     def apply_retention(self) -> None:
         """Lets every log drop the segments that its topic's retention no longer covers."""
         for _, entry in self._entries():
-            with self._log_dirs.guard(entry.log_dir):
-                entry.log.delete_old_segments(self._disk.now_ms())
+            self._delete_old_segments(entry)
+
+    def _delete_old_segments(self, entry: ManagedLog) -> None:
+        with self._log_dirs.guard(entry.log_dir):
+            if entry.log.delete_old_segments(self._disk.now_ms()):
+                # Renamed for now; the same call removes the files once their time has come.
+                delay_ms = entry.log.config.file_delete_delay_ms + 1
+                self._scheduler.schedule("delete-file", lambda: self._delete_old_segments(entry), delay_ms=delay_ms)
 
     def flush_due_logs(self) -> None:
         """Flushes the logs whose last flush is `flush.ms` ago."""
-        for (topic, _), entry in self._entries():
-            flush_ms = self._topic_config(topic).number("flush.ms")
+        for _, entry in self._entries():
             with self._log_dirs.guard(entry.log_dir):
-                if self._disk.now_ms() - entry.log.last_flush_ms >= flush_ms:
+                if self._disk.now_ms() - entry.log.last_flush_ms >= entry.log.config.flush_ms:
                     entry.log.flush()
+
+    def flush_rolled_segments(self) -> None:
+        """Brings segments onto the device that are finished, and closes files that nobody has read from lately."""
+        for _, entry in self._entries():
+            with self._log_dirs.guard(entry.log_dir):
+                entry.log.flush_rolled()
+                entry.log.close_idle_segments()
 
     def checkpoint_recovery_points(self) -> None:
         """Writes up to where each log is known to be on the device."""
@@ -351,8 +369,7 @@ class LogManager:
     def checkpoint_high_watermarks(self) -> None:
         """Writes the high watermarks, and takes directories offline whose logs met an error on the data plane."""
         for _, entry in self._entries():
-            if entry.log.is_offline:
-                self._log_dirs.fail(entry.log_dir, errors.KafkaStorageError(f"I/O error in {entry.log.directory}"))
+            entry.log.report_failure()
         for log_dir in self._log_dirs.online():
             with self._log_dirs.guard(log_dir):
                 self._write_high_watermarks(log_dir)
