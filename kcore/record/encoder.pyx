@@ -10,7 +10,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromSt
 from libc.stdint cimport INT32_MAX, INT32_MIN, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from kcore.record.batch cimport (
-    BATCH_HEADER_SIZE, CONTROL_MASK, TIMESTAMP_TYPE_MASK, TRANSACTIONAL_MASK, BatchHeader, write_batch_header,
+    BATCH_HEADER_SIZE, COMPRESSION_MASK, CONTROL_MASK, TIMESTAMP_TYPE_MASK, TRANSACTIONAL_MASK, BatchHeader,
+    write_batch_header,
 )
 from kcore.record.compression cimport (
     CODEC_NONE, CODEC_OK, CODEC_UNAVAILABLE, Bytes, CodecStatus, compress, free_bytes, reserve_bytes,
@@ -77,7 +78,6 @@ cdef class RecordBatchBuilder:
         self.level = INT32_MIN if level is None else level
         self.header.base_offset = base_offset
         self.header.partition_leader_epoch = leader_epoch
-        self.header.attributes = <int16_t>codec
         if transactional:
             self.header.attributes |= TRANSACTIONAL_MASK
         if control:
@@ -170,7 +170,10 @@ cdef class RecordBatchBuilder:
         compressed.data = NULL
         compressed.size = compressed.capacity = 0
         try:
-            if self.codec != CODEC_NONE:
+            # Without records there is nothing to compress: such a batch says so (DefaultRecordBatch.writeEmptyHeader).
+            self.header.attributes &= ~COMPRESSION_MASK
+            if self.codec != CODEC_NONE and self.header.record_count > 0:
+                self.header.attributes |= <int16_t>self.codec
                 with nogil:
                     status = compress(self.codec, self.level, payload, size, &compressed)
                 if status == CODEC_UNAVAILABLE:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import cramjam
 import crc32c
 from aiokafka.record.default_records import DefaultRecordBatchBuilder as AiokafkaBuilder
 from kafka.record.default_records import DefaultRecordBatchBuilder as KafkaPythonBuilder
@@ -98,3 +99,14 @@ def field(data: bytes, name: str) -> int:
     position, kind = FIELDS[name]
     value: int = struct.unpack_from(f">{kind}", data, position)[0]
     return value
+
+
+def xerial_blocks(framed: bytes) -> bytes:
+    """What SnappyInputStream of the Java client reads, by the `cramjam` package block for block."""
+    assert framed[:16] == b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
+    out, position = b"", 16
+    while position < len(framed):
+        size = int.from_bytes(framed[position : position + 4], "big")
+        out += bytes(cramjam.snappy.decompress_raw(framed[position + 4 : position + 4 + size]))
+        position += 4 + size
+    return out

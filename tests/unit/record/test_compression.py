@@ -18,6 +18,7 @@ import zstandard
 from kcore import errors
 from kcore.record import compression
 from kcore.record.compression import compress_bytes, decompress_bytes
+from tests.unit.record.batches import xerial_blocks
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 CODECS = [GZIP, SNAPPY, LZ4, ZSTD]
@@ -35,17 +36,6 @@ SAMPLES = {
     "far copies": RANDOM.randbytes(40_000) * 3,
     "overlapping": b"ab" * 50 + b"abc" * 500 + b"x" * 70,
 }
-
-
-def xerial_blocks(framed: bytes) -> bytes:
-    """What SnappyInputStream of the Java client reads, by the `cramjam` package block for block."""
-    assert framed[:16] == b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
-    out, position = b"", 16
-    while position < len(framed):
-        size = int.from_bytes(framed[position : position + 4], "big")
-        out += bytes(cramjam.snappy.decompress_raw(framed[position + 4 : position + 4 + size]))
-        position += 4 + size
-    return out
 
 
 READERS: dict[int, Callable[[bytes], bytes]] = {
