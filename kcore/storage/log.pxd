@@ -1,14 +1,17 @@
 """One partition's log: an ordered list of segments, the last of which is appended to.
 
-Concurrency: `append_lock` serialises appends, rolls, truncation and flushes; `segments_lock`, held for a few
-instructions, guards the list that readers look segments up in. Lock order: append_lock before segments_lock.
-Nothing here needs the GIL; methods without `nogil` are for start, administration and tests.
+Concurrency: `append_lock` serialises appends, rolls, truncation and deletion; `segments_lock`, held for a few
+instructions, guards the list that readers look segments up in, and the offsets that bound a read. Lock order:
+append_lock before segments_lock. Nothing here needs the GIL; methods without `nogil` are for start, administration
+and tests.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
-from kcore.platform.disk cimport Disk, DiskOperations
-from kcore.platform.sync cimport pthread_mutex_t
-from kcore.record.validator cimport ValidationRules
+from kcore.record.batch cimport BatchHeader
+from kcore.record.validator cimport ValidationResult
+from kcore.storage.leader_epoch_cache cimport LeaderEpochCache
+from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata
+from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport LogSegment
 
 cdef enum Isolation:
@@ -29,8 +32,8 @@ cdef struct AppendResult:
     bint duplicate               # an idempotent retry: nothing was written, base_offset is the first one's
 
 cdef struct ReadResult:
-    int16_t error                # NONE or OFFSET_OUT_OF_RANGE or KAFKA_STORAGE_ERROR
-    LogSegment* segment          # pinned when size_bytes > 0: release with segment_release
+    int16_t error                # NONE, OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR
+    LogSegment* segment          # pinned and open when size_bytes > 0: release with segment_release
     int64_t position             # in segment.descriptor
     int64_t size_bytes           # whole batches only up to the bound; may end inside a batch when cut by max_bytes
     int64_t segment_base_offset  # where the read stands, also when nothing is readable
@@ -39,31 +42,22 @@ cdef struct ReadResult:
     int64_t log_start_offset
     int64_t log_end_offset
 
-cdef struct LogLimits:           # a snapshot of the topic's configuration, replaced as a whole under append_lock
-    int64_t segment_bytes
-    int64_t segment_ms
-    int64_t segment_jitter_ms
-    int32_t index_interval_bytes
-    int32_t max_index_bytes
-    int64_t flush_messages
-    int64_t flush_ms
-    int64_t retention_bytes
-    int64_t retention_ms
-    int64_t file_delete_delay_ms
-    bint delete_policy
-    ValidationRules validation
-
-cdef class Log:
-    cdef Disk disk_owner
-    cdef const DiskOperations* disk
-    cdef pthread_mutex_t append_lock
-    cdef pthread_mutex_t segments_lock
-    cdef LogLimits limits
+cdef class Log(LocalLog):
+    cdef readonly str topic
+    cdef readonly int partition
+    cdef readonly ProducerStateManager producer_state
+    cdef readonly LeaderEpochCache leader_epochs
+    cdef object config
+    cdef object on_failure
+    cdef bint failure_reported
+    cdef int64_t first_offset                    # the log start offset
+    cdef LogOffsetMetadata high_watermark_at
+    cdef LogOffsetMetadata first_unstable_at     # offset -1 when no transaction is undecided
 
     # Validates, assigns offsets, checks sequences, rolls when due, writes with one pwritev. `records` is patched.
     cdef int16_t append_as_leader(self, uint8_t* records, size_t size, int32_t leader_epoch, int origin,
                                   AppendResult* result) noexcept nogil
-    # Batches as the leader wrote them.
+    # Batches as the leader wrote them; an incomplete batch at their end is left out.
     cdef int16_t append_as_follower(self, uint8_t* records, size_t size, AppendResult* result) noexcept nogil
     # Whole batches from the one holding `offset`; the first one entire even above max_bytes when at_least_one.
     cdef int16_t read(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
@@ -76,4 +70,36 @@ cdef class Log:
     cdef int64_t last_stable_offset(self) noexcept nogil
     # Moves forward only, bounded by the log end; answers whether it moved.
     cdef bint advance_high_watermark(self, int64_t offset) noexcept nogil
-    cdef bint is_offline(self) noexcept nogil
+
+    # --- callers hold append_lock
+    cdef int16_t append_validated(self, uint8_t* records, size_t size, int origin, int64_t now_ms,
+                                  const ValidationResult* validated, AppendResult* result) noexcept nogil
+    cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
+                           int64_t now_ms) noexcept nogil
+    cdef int assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil
+    cdef int truncate_locked(self, int64_t offset) noexcept nogil
+    cdef int restart_locked(self, int64_t offset) noexcept nogil
+    cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil
+    cdef int raise_start(self, int64_t offset) noexcept nogil
+    cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil
+    cdef int32_t deletable_count(self, int64_t now_ms) noexcept nogil
+    cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil
+    cdef int finish(self) noexcept nogil
+
+    # --- callers hold segments_lock
+    cdef LogOffsetMetadata bound(self, int isolation) noexcept nogil
+    cdef void refresh_first_unstable(self) noexcept nogil
+    cdef void lower_high_watermark(self) noexcept nogil
+
+    # --- callers hold none of the locks
+    cdef int16_t flush_if_due(self) noexcept nogil
+    cdef int16_t read_segment(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                              LogSegment* segment, int64_t position, int64_t end, ReadResult* result) noexcept nogil
+    cdef LogSegment* pin_next(self, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil
+    cdef int raise_error(self, int16_t code, message) except -1
+    cdef int check_disk(self, int outcome) except -1
+    cdef int flush_segments(self, bint include_active) except -1
+    cdef object first_record_since(self, int64_t timestamp_ms)
+    cdef object newest_record(self)
+    cdef object search_segment(self, LogSegment* segment, int64_t timestamp_ms)
+    cdef object records_at(self, LogSegment* segment, int64_t position, int64_t size_bytes)

@@ -2,35 +2,84 @@
 
 A segment is a reference-counted native structure, so that a roll needs no GIL and a response being sent pins the
 file it is sent from. `size_bytes` is published after the bytes are written: a reader that sees it may read below it.
+
+A segment that is only read is opened when it is first needed and may be closed again while nobody but the log holds
+it: call `segment_open` after `segment_acquire` and before touching `descriptor` or an index.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from kcore.platform.disk cimport DiskOperations
-
-cdef struct IndexFile:
-    int descriptor               # -1 while closed
-    const uint8_t* mapping       # read-only; NULL when empty
-    size_t mapped_bytes
-    int64_t file_bytes           # as allocated on disk
-    int32_t entries              # published with a release store after the entry is written
-    int32_t max_entries
+from kcore.platform.sync cimport pthread_mutex_t
+from kcore.record.batch cimport BatchHeader
+from kcore.storage.index_file cimport IndexFile
 
 cdef struct LogSegment:
     int32_t references
     const DiskOperations* disk
-    char* path                   # of the .log file
+    char* path                   # of the .log file, whatever the suffix of `deleted`
+    pthread_mutex_t open_lock    # opening and closing of the files below; nothing is taken under it
+    int32_t is_open
+    bint writable                # the active segment: appended to under the log's append lock
     int64_t base_offset
     int descriptor
     int64_t size_bytes
     IndexFile offset_index
     IndexFile time_index
+    int32_t max_index_bytes
     int64_t bytes_since_last_index_entry
     int64_t created_ms
-    int64_t first_timestamp      # of the first batch, for time-based rolls; -1 before it is known
-    int64_t max_timestamp
+    int64_t roll_jitter_ms
+    int64_t first_timestamp      # largest of the first batch, for time-based rolls; -1 before it is known
+    int64_t max_timestamp        # -1 without records, or with records of no timestamp
     int64_t offset_of_max_timestamp
-    bint deleted                 # unlink when the last reference goes
+    bint deleted                 # renamed to *.deleted; unlink when the last reference goes
+    int64_t delete_due_ms
+    LogSegment* next_deleted
 
+cdef enum BatchSearch:
+    BATCH_FOUND = 1
+    BATCH_PAST_END = 0           # every batch up to the end has lower offsets
+    # negative: a negated errno; -EBADMSG for bytes that are no batch
+
+# A segment in memory with one reference, no file touched yet; NULL without memory.
+cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, int64_t base_offset,
+                             int32_t max_index_bytes) noexcept nogil
+# Makes the three files, empty, and opens them for appending.
+cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil
+# Takes size and time from existing files without opening them for good.
+cdef int segment_stat(LogSegment* segment) noexcept nogil
+# Opens existing files; for appending when `writable`. Safe from any thread that holds a reference.
+cdef int segment_open(LogSegment* segment) noexcept nogil
+# Closes the files of a read-only segment if it has no more than `references`, the caller's own; the caller holds the
+# segments lock, so that nobody can come by another one meanwhile.
+cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil
 cdef void segment_acquire(LogSegment* segment) noexcept nogil
 # Closes (and, when deleted, unlinks) the files with the last reference.
 cdef void segment_release(LogSegment* segment) noexcept nogil
+# Writes at the end; the caller publishes the new size. Returns a negated errno or 0.
+cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size) noexcept nogil
+# Accounts for one batch at `position`: timestamps and, when the interval has passed, index entries.
+cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, int64_t position,
+                              int32_t index_interval_bytes) noexcept nogil
+# The first batch at or after `start` whose last offset is at or above `offset`, looking below `end` only.
+cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, int64_t end, BatchHeader* header,
+                            int64_t* position) noexcept nogil
+# The same from the place that the offset index names.
+cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, BatchHeader* header,
+                             int64_t* position) noexcept nogil
+# The first batch with records no older than `timestamp`, none of whose predecessors need be looked at, among those
+# with records at or above `start_offset`.
+cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t start_offset, int64_t end,
+                                BatchHeader* header, int64_t* position) noexcept nogil
+# Sets the largest timestamp and its offset: the last time index entry, and the batches after it.
+cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil
+# Data on the device; for a finished segment the indexes too, whose descriptors are closed then.
+cdef int segment_sync(LogSegment* segment) noexcept nogil
+# No more appends: the last time index entry, the indexes written, the file cut to its size.
+# Reading goes on from memory until segment_close_idle.
+cdef int segment_finish(LogSegment* segment) noexcept nogil
+# Renames the files to `*.deleted`.
+cdef int segment_rename_deleted(LogSegment* segment) noexcept nogil
+cdef int segment_file_path(const LogSegment* segment, const char* suffix, char* out, size_t capacity) noexcept nogil
+# How many segments are in memory, for tests: zero once every log is closed and every response sent.
+cdef int32_t live_segments() noexcept nogil

@@ -1,0 +1,59 @@
+"""A sparse index of a segment: sorted entries of one size (Kafka's `AbstractIndex`).
+
+`entries` is published with a release store after the entry is in place; readers that pin the segment may search
+below it without a lock, because `data` does not move while the segment is pinned.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from kcore.platform.disk cimport DiskOperations
+
+cdef extern from "<endian.h>" nogil:
+    uint64_t htobe64(uint64_t)
+    uint64_t be64toh(uint64_t)
+    uint32_t htobe32(uint32_t)
+    uint32_t be32toh(uint32_t)
+
+cdef struct IndexFile:
+    const uint8_t* data          # the entries; NULL when there is nothing to read
+    size_t data_bytes            # reserved or mapped
+    bint writable                # `data` is our own memory and `descriptor` is open
+    int descriptor               # -1 unless writable
+    int32_t entry_bytes
+    int32_t entries
+    int32_t written_entries      # of which so many are in the file
+    int32_t max_entries
+
+# A new empty file, entries to come.
+cdef int index_create(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
+                      int32_t max_bytes) noexcept nogil
+# An existing file, for going on (`writable`) or for reading only.
+cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
+                    int32_t max_bytes, bint writable) noexcept nogil
+cdef bint index_is_full(const IndexFile* index) noexcept nogil
+# The caller has checked that the index is not full.
+cdef void index_append(IndexFile* index, const void* entry) noexcept nogil
+# Keeps the first `entries`; the file is cut by the next write back.
+cdef void index_keep(IndexFile* index, int32_t entries) noexcept nogil
+# Brings the file to exactly the entries in memory.
+cdef int index_write_back(IndexFile* index, const DiskOperations* disk) noexcept nogil
+# The end of appending: the file on the device and its descriptor closed; reading goes on from memory.
+cdef int index_sync(IndexFile* index, const DiskOperations* disk) noexcept nogil
+# Frees memory or mapping and descriptor; nothing is written.
+cdef void index_close(IndexFile* index, const DiskOperations* disk) noexcept nogil
+
+
+cdef inline const uint8_t* index_entry(const IndexFile* index, int32_t position) noexcept nogil:
+    return index.data + <size_t>position * <size_t>index.entry_bytes
+
+
+cdef inline int32_t entry_int32(const uint8_t* source) noexcept nogil:
+    cdef uint32_t raw
+    memcpy(&raw, source, 4)
+    return <int32_t>be32toh(raw)
+
+
+cdef inline int64_t entry_int64(const uint8_t* source) noexcept nogil:
+    cdef uint64_t raw
+    memcpy(&raw, source, 8)
+    return <int64_t>be64toh(raw)

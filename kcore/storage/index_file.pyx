@@ -1,0 +1,197 @@
+"""The file under an offset or time index, and its entries in memory (Kafka's `AbstractIndex`).
+
+The entries of a segment that is appended to are kept in memory of our own, reserved at `segment.index.bytes` and
+touched as they come, and written in one piece when the segment rolls, is flushed or closed: an append pays no system
+call for its index, and a full disk is an error code at a write, never a SIGBUS in a mapping. A segment that is only
+read is mapped, never beyond its last whole entry. Apache Kafka opens the files as they are: it too trims an index to
+its entries when a segment rolls or is closed.
+
+Crash policy: an index is derived from its log. What a crash kept from being written belongs to segments at or above
+the recovery point, whose indexes recovery builds anew; zero bytes at the end, as Kafka's preallocation leaves them,
+are not taken for entries.
+"""
+
+from libc.errno cimport ENOMEM
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy, memset
+from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC
+from kcore.platform.disk cimport DiskOperations, DiskStat, iovec
+from kcore.platform.sync cimport atomic_load_32, atomic_store_32
+
+cdef extern from "<sys/mman.h>" nogil:
+    enum:
+        PROT_READ
+        PROT_WRITE
+        MAP_PRIVATE
+        MAP_ANONYMOUS
+        MAP_NORESERVE
+    void* MAP_FAILED
+    void* mmap(void* address, size_t size, int protection, int flags, int descriptor, long position)
+    int munmap(void* address, size_t size)
+
+cdef enum:
+    FILE_MODE = 0o644
+
+
+cdef void reset(IndexFile* index, int32_t entry_bytes, int32_t max_bytes) noexcept nogil:
+    memset(index, 0, sizeof(IndexFile))
+    index.descriptor = -1
+    index.entry_bytes = entry_bytes
+    index.max_entries = max_bytes // entry_bytes
+
+
+cdef int reserve(IndexFile* index, int32_t entries) noexcept nogil:
+    """Memory for the index to fill; pages cost nothing until they are written."""
+    cdef size_t size = <size_t>max(index.max_entries, entries, 1) * <size_t>index.entry_bytes
+    cdef void* memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    if memory == MAP_FAILED:
+        return -ENOMEM
+    index.data = <const uint8_t*>memory
+    index.data_bytes = size
+    index.writable = True
+    return 0
+
+
+cdef int index_create(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
+                      int32_t max_bytes) noexcept nogil:
+    cdef int outcome
+    reset(index, entry_bytes, max_bytes)
+    index.descriptor = disk.open(disk.context, path, O_RDWR | O_CREAT | O_TRUNC, FILE_MODE)
+    if index.descriptor < 0:
+        outcome = index.descriptor
+        index.descriptor = -1
+        return outcome
+    outcome = reserve(index, 0)
+    if outcome < 0:
+        index_close(index, disk)
+    return outcome
+
+
+cdef int32_t entries_in_file(const DiskOperations* disk, int descriptor, int32_t entry_bytes) noexcept nogil:
+    cdef DiskStat stat
+    cdef int outcome = disk.fstat(disk.context, descriptor, &stat)
+    if outcome < 0:
+        return outcome
+    return <int32_t>min(stat.size_bytes // entry_bytes, 0x7FFFFFFF // entry_bytes)
+
+
+cdef bint is_blank(const uint8_t* entry, int32_t size) noexcept nogil:
+    cdef int32_t i
+    for i in range(size):
+        if entry[i] != 0:
+            return False
+    return True
+
+
+cdef int32_t without_padding(const IndexFile* index, int32_t entries) noexcept nogil:
+    """Kafka preallocates with zeros. Entries rise, so only the first may rightly be all zeros, and is kept."""
+    cdef int32_t low = 1, high = entries, middle
+    if entries <= 1 or not is_blank(index_entry(index, entries - 1), index.entry_bytes):
+        return entries
+    while low < high:
+        middle = low + (high - low) // 2
+        if is_blank(index_entry(index, middle), index.entry_bytes):
+            high = middle
+        else:
+            low = middle + 1
+    return 0 if low == 1 and is_blank(index.data, index.entry_bytes) else low
+
+
+cdef int load_writable(IndexFile* index, const DiskOperations* disk, int32_t entries) noexcept nogil:
+    cdef int64_t outcome = reserve(index, entries)
+    if outcome >= 0:
+        outcome = disk.pread(disk.context, index.descriptor, <void*>index.data,
+                             <size_t>entries * <size_t>index.entry_bytes, 0)
+    if outcome < 0:
+        return <int>outcome
+    index.written_entries = entries
+    return 0
+
+
+cdef int load_mapped(IndexFile* index, const DiskOperations* disk, int32_t entries) noexcept nogil:
+    cdef int error = 0
+    if entries:
+        index.data_bytes = <size_t>entries * <size_t>index.entry_bytes
+        index.data = disk.mmap(disk.context, index.descriptor, index.data_bytes, &error)
+    disk.close(disk.context, index.descriptor)
+    index.descriptor = -1
+    index.written_entries = entries
+    return error
+
+
+cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
+                    int32_t max_bytes, bint writable) noexcept nogil:
+    cdef int32_t entries
+    cdef int outcome
+    reset(index, entry_bytes, max_bytes)
+    outcome = disk.open(disk.context, path, O_RDWR if writable else O_RDONLY, 0)
+    if outcome < 0:
+        return outcome
+    index.descriptor = outcome
+    entries = entries_in_file(disk, index.descriptor, entry_bytes)
+    if entries < 0:
+        index_close(index, disk)
+        return entries
+    outcome = load_writable(index, disk, entries) if writable else load_mapped(index, disk, entries)
+    if outcome < 0:
+        index_close(index, disk)
+        return outcome
+    index.entries = without_padding(index, entries)
+    return 0
+
+
+cdef bint index_is_full(const IndexFile* index) noexcept nogil:
+    return index.entries >= index.max_entries
+
+
+cdef void index_append(IndexFile* index, const void* entry) noexcept nogil:
+    memcpy(<uint8_t*>index_entry(index, index.entries), entry, <size_t>index.entry_bytes)
+    atomic_store_32(&index.entries, index.entries + 1)
+
+
+cdef void index_keep(IndexFile* index, int32_t entries) noexcept nogil:
+    if entries < index.entries:
+        atomic_store_32(&index.entries, entries)
+
+
+cdef int index_write_back(IndexFile* index, const DiskOperations* disk) noexcept nogil:
+    cdef int32_t entries = atomic_load_32(&index.entries)
+    cdef iovec part
+    cdef int64_t outcome
+    if not index.writable or index.descriptor < 0 or entries == index.written_entries:
+        return 0
+    if entries < index.written_entries:
+        outcome = disk.ftruncate(disk.context, index.descriptor, <int64_t>entries * index.entry_bytes)
+    else:
+        part.iov_base = <void*>index_entry(index, index.written_entries)
+        part.iov_len = <size_t>(entries - index.written_entries) * <size_t>index.entry_bytes
+        outcome = disk.pwritev(disk.context, index.descriptor, &part, 1,
+                               <int64_t>index.written_entries * index.entry_bytes)
+    if outcome < 0:
+        return <int>outcome
+    index.written_entries = entries
+    return 0
+
+
+cdef int index_sync(IndexFile* index, const DiskOperations* disk) noexcept nogil:
+    cdef int outcome = index_write_back(index, disk)
+    if outcome < 0 or index.descriptor < 0:
+        return outcome
+    outcome = disk.fdatasync(disk.context, index.descriptor)
+    if outcome >= 0:
+        outcome = disk.close(disk.context, index.descriptor)
+        index.descriptor = -1
+    return outcome
+
+
+cdef void index_close(IndexFile* index, const DiskOperations* disk) noexcept nogil:
+    if index.descriptor >= 0:
+        disk.close(disk.context, index.descriptor)
+        index.descriptor = -1
+    if index.data != NULL:
+        if index.writable:
+            munmap(<void*>index.data, index.data_bytes)
+        else:
+            disk.munmap(disk.context, index.data, index.data_bytes)
+        index.data = NULL
+    index.entries = 0

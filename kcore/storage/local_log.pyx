@@ -1,0 +1,470 @@
+"""The ordered segments of one log: roll, flush, look-up, truncation and deletion (Kafka's `LocalLog`).
+
+Files are those of segment; a removed segment is renamed to `*.deleted` at once and unlinked after
+`file.delete.delay.ms`, when its last reader is gone too. Crash policy: bytes below the recovery point are on the
+device together with their indexes; everything above is scanned when the log is loaded. A disk error takes the log
+offline for good: nothing more is written, so that what is on disk stays a prefix of what was acknowledged.
+
+Concurrency: `append_lock` serialises appends, rolls, truncation, deletion; `segments_lock`, held for a few
+instructions, guards the list, `size_bytes` of segments together with the log end, and the recent boundaries. The list
+and the log end change only under both, so either lock is enough to read them. `flush_lock` lets one flush run at a
+time. Order: flush_lock, append_lock, segments_lock.
+"""
+
+from libc.errno cimport EBADMSG, EMFILE, ENFILE, ENOMEM
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memmove, memset, strdup
+from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport (
+    atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_destroy,
+    pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
+)
+from kcore.record.batch cimport BatchHeader
+from kcore.storage.index_file cimport index_is_full
+from kcore.storage.offset_index cimport offset_index_truncate
+from kcore.storage.segment cimport (
+    BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_find_max_timestamp,
+    segment_find_offset, segment_finish, segment_new, segment_open, segment_release, segment_rename_deleted,
+    segment_sync,
+)
+from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
+
+
+cdef class LocalLog:
+    """Segments on a disk; the loader adds those that exist before anyone else sees the log."""
+
+    def __cinit__(self, Disk disk not None, bytes directory not None, *arguments, **options):
+        pthread_mutex_init(&self.append_lock, NULL)
+        pthread_mutex_init(&self.segments_lock, NULL)
+        pthread_mutex_init(&self.flush_lock, NULL)
+        memset(&self.limits, 0, sizeof(self.limits))
+        self.disk_owner = disk
+        self.disk = &disk.operations
+        self.directory_path = strdup(directory)
+        self.segment_list = NULL
+        self.deleted_segments = NULL
+        self.jitter_state = <uint64_t>self.disk.monotonic_ns(self.disk.context) | 1
+        self.flushed_at_ms = self.disk.now_ms(self.disk.context)
+        if self.directory_path == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef int32_t i
+        cdef LogSegment* following
+        for i in range(self.segment_count):
+            # A truncation that failed half-way leaves segments here that wait for deletion as well.
+            if not self.segment_list[i].deleted:
+                segment_release(self.segment_list[i])
+        while self.deleted_segments != NULL:
+            following = self.deleted_segments.next_deleted
+            segment_release(self.deleted_segments)
+            self.deleted_segments = following
+        free(self.segment_list)
+        free(self.directory_path)
+        pthread_mutex_destroy(&self.append_lock)
+        pthread_mutex_destroy(&self.segments_lock)
+        pthread_mutex_destroy(&self.flush_lock)
+
+    # --- disk errors ------------------------------------------------------------------------------------------------
+
+    cdef int16_t fail(self, int outcome) noexcept nogil:
+        """The wire error of a negated errno; a real disk error takes the log offline."""
+        if outcome == -EBADMSG:
+            return CORRUPT_MESSAGE
+        if outcome != -EMFILE and outcome != -ENFILE and outcome != -ENOMEM:
+            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
+        return KAFKA_STORAGE_ERROR
+
+    cdef bint is_offline(self) noexcept nogil:
+        return atomic_load_32(&self.failure_errno) != 0
+
+    # --- look-up ----------------------------------------------------------------------------------------------------
+
+    cdef LogSegment* active_segment(self) noexcept nogil:
+        return self.segment_list[self.segment_count - 1]
+
+    cdef int32_t floor_index(self, int64_t offset) noexcept nogil:
+        """The last segment whose base is at or below `offset`; -1 when all lie above."""
+        cdef int32_t low = 0, high = self.segment_count, middle
+        if high > 0 and self.segment_list[high - 1].base_offset <= offset:
+            return high - 1
+        while low < high:
+            middle = low + (high - low) // 2
+            if self.segment_list[middle].base_offset <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    cdef LogOffsetMetadata end_metadata(self) noexcept nogil:
+        cdef LogOffsetMetadata end
+        cdef LogSegment* active = self.active_segment()
+        end.offset = self.next_offset
+        end.segment_base_offset = active.base_offset
+        end.position = active.size_bytes
+        return end
+
+    cdef bint recent_boundary(self, int64_t offset, LogOffsetMetadata* out) noexcept nogil:
+        cdef int64_t oldest = max(<int64_t>0, self.recent_count - RECENT_BOUNDARIES)
+        cdef int64_t i = self.recent_count - 1
+        cdef LogOffsetMetadata* boundary
+        while i >= oldest:
+            boundary = &self.recent[i % RECENT_BOUNDARIES]
+            if boundary.offset <= offset:
+                if boundary.offset != offset:
+                    return False
+                out[0] = boundary[0]
+                return True
+            i -= 1
+        return False
+
+    cdef int64_t bytes_between(self, int64_t segment_base_offset, int64_t position,
+                               const LogOffsetMetadata* end) noexcept nogil:
+        cdef int64_t total
+        cdef int32_t i
+        if segment_base_offset >= end.segment_base_offset:
+            if segment_base_offset > end.segment_base_offset:
+                return 0
+            return max(<int64_t>0, end.position - position)
+        total = end.position
+        i = self.floor_index(end.segment_base_offset) - 1
+        while i >= 0 and self.segment_list[i].base_offset >= segment_base_offset:
+            total += self.segment_list[i].size_bytes
+            if self.segment_list[i].base_offset == segment_base_offset:
+                total -= position
+            i -= 1
+        return max(<int64_t>0, total)
+
+    cdef int locate(self, int64_t offset, LogOffsetMetadata* out) noexcept nogil:
+        """Where the batch that holds `offset` (at most the log end) starts; a negated errno when it cannot be read."""
+        cdef LogSegment* segment = NULL
+        cdef BatchHeader header
+        cdef int64_t size_bytes = 0
+        cdef int32_t i
+        cdef int outcome
+        pthread_mutex_lock(&self.segments_lock)
+        if offset >= self.next_offset:
+            out[0] = self.end_metadata()
+        elif not self.recent_boundary(offset, out):
+            i = max(self.floor_index(offset), 0)
+            segment = self.segment_list[i]
+            segment_acquire(segment)
+            size_bytes = segment.size_bytes
+        pthread_mutex_unlock(&self.segments_lock)
+        if segment == NULL:
+            return 0
+        outcome = segment_open(segment)
+        if outcome >= 0:
+            outcome = segment_find_offset(segment, offset, size_bytes, &header, &out.position)
+            if outcome == BATCH_PAST_END:
+                out.position = size_bytes
+        out.offset = offset
+        out.segment_base_offset = segment.base_offset
+        segment_release(segment)
+        return min(outcome, 0)
+
+    # --- growth -----------------------------------------------------------------------------------------------------
+
+    cdef int grow_list(self) noexcept nogil:
+        """Room for one more segment in the list."""
+        cdef LogSegment** grown
+        cdef int32_t capacity = max(<int32_t>8, self.segment_capacity * 2)
+        if self.segment_count < self.segment_capacity:
+            return 0
+        pthread_mutex_lock(&self.segments_lock)
+        grown = <LogSegment**>realloc(self.segment_list, <size_t>capacity * sizeof(LogSegment*))
+        if grown != NULL:
+            self.segment_list = grown
+            self.segment_capacity = capacity
+        pthread_mutex_unlock(&self.segments_lock)
+        return 0 if grown != NULL else -ENOMEM
+
+    cdef void splice(self, int32_t first, int32_t count, LogSegment* segment) noexcept nogil:
+        """Puts `segment` (or nothing) in the place of `count` segments; those not yet retired lose our reference."""
+        cdef int32_t added = 0 if segment == NULL else 1
+        cdef int32_t i
+        for i in range(first, first + count):
+            if not self.segment_list[i].deleted:
+                segment_release(self.segment_list[i])
+        memmove(self.segment_list + first + added, self.segment_list + first + count,
+                <size_t>(self.segment_count - first - count) * sizeof(LogSegment*))
+        if segment != NULL:
+            self.segment_list[first] = segment
+        self.segment_count += added - count
+
+    cdef void remember_boundary(self, LogOffsetMetadata boundary) noexcept nogil:
+        self.recent[self.recent_count % RECENT_BOUNDARIES] = boundary
+        self.recent_count += 1
+
+    cdef void publish_append(self, int64_t size_bytes, int64_t last_offset) noexcept nogil:
+        cdef LogSegment* active = self.active_segment()
+        atomic_store_64(&active.size_bytes, active.size_bytes + size_bytes)
+        atomic_store_64(&self.next_offset, last_offset + 1)
+        self.remember_boundary(self.end_metadata())
+
+    cdef int64_t next_jitter_ms(self) noexcept nogil:
+        """xorshift64: rolls of many logs must not fall on the same moment, nothing more is asked of it."""
+        self.jitter_state ^= self.jitter_state << 13
+        self.jitter_state ^= self.jitter_state >> 7
+        self.jitter_state ^= self.jitter_state << 17
+        if self.limits.segment_jitter_ms <= 0:
+            return 0
+        return <int64_t>(self.jitter_state % <uint64_t>min(self.limits.segment_jitter_ms, self.limits.segment_ms))
+
+    cdef bint must_roll(self, int64_t size_bytes, int64_t max_timestamp, int64_t last_offset,
+                        int64_t now_ms) noexcept nogil:
+        """LogSegment.shouldRoll: size, age by the records' time or else the clock, full indexes, relative offset."""
+        cdef LogSegment* active = self.active_segment()
+        cdef int64_t waited_ms
+        if active.size_bytes > self.limits.segment_bytes - size_bytes:
+            return True
+        if active.first_timestamp >= 0 and max_timestamp >= 0:
+            waited_ms = max_timestamp - active.first_timestamp
+        else:
+            waited_ms = now_ms - active.created_ms
+        if active.size_bytes > 0 and waited_ms > self.limits.segment_ms - active.roll_jitter_ms:
+            return True
+        return (index_is_full(&active.offset_index) or time_index_is_full(&active.time_index)
+                or last_offset - active.base_offset > INT32_MAX)
+
+    cdef int prepare_roll(self, int64_t base_offset) noexcept nogil:
+        """What a log of more than segments puts on disk before a segment begins at `base_offset`."""
+        return 0
+
+    cdef int roll_to(self, int64_t base_offset, int64_t now_ms) noexcept nogil:
+        """Finishes the active segment and begins one at `base_offset`; an empty active one of that base is replaced."""
+        cdef int32_t kept = self.segment_count
+        cdef int outcome = 0
+        if kept and self.active_segment().base_offset == base_offset:
+            kept -= 1
+        else:
+            outcome = self.prepare_roll(base_offset)
+            if outcome >= 0 and kept:
+                outcome = segment_finish(self.active_segment())
+        if outcome < 0:
+            return outcome
+        return self.begin_segment(kept, base_offset, now_ms)
+
+    cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil:
+        """A new active segment after the first `kept` ones; the others are let go in the same moment."""
+        cdef LogSegment* segment = segment_new(self.disk, self.directory_path, base_offset,
+                                               self.limits.max_index_bytes)
+        cdef int outcome
+        if segment == NULL:
+            return -ENOMEM
+        segment.roll_jitter_ms = self.next_jitter_ms()
+        outcome = segment_create(segment, now_ms)
+        if outcome >= 0:
+            outcome = self.grow_list()
+        if outcome < 0:
+            segment_release(segment)
+            return outcome
+        pthread_mutex_lock(&self.segments_lock)
+        self.splice(kept, self.segment_count - kept, segment)
+        atomic_store_64(&self.next_offset, base_offset)
+        self.remember_boundary(self.end_metadata())
+        pthread_mutex_unlock(&self.segments_lock)
+        self.directory_changed = True
+        return 0
+
+    # --- durability -------------------------------------------------------------------------------------------------
+
+    cdef LogSegment** pin_from(self, int64_t offset, int32_t* count) noexcept nogil:
+        cdef LogSegment** pinned
+        cdef int32_t first, i
+        count[0] = 0
+        pthread_mutex_lock(&self.segments_lock)
+        first = max(self.floor_index(offset), 0)
+        pinned = <LogSegment**>malloc(<size_t>(self.segment_count - first + 1) * sizeof(LogSegment*))
+        if pinned != NULL:
+            count[0] = self.segment_count - first
+            for i in range(count[0]):
+                pinned[i] = self.segment_list[first + i]
+                segment_acquire(pinned[i])
+        pthread_mutex_unlock(&self.segments_lock)
+        return pinned
+
+    cdef int flush_to_disk(self, bint include_active) noexcept nogil:
+        """Everything appended so far (or rolled so far) onto the device, then the recovery point behind it.
+
+        Appends go on meanwhile; a second flush waits for the first and often finds its work done.
+        """
+        cdef LogSegment** pinned
+        cdef int64_t target
+        cdef int32_t count = 0
+        cdef int outcome = 0
+        cdef bint sync_directory
+        pthread_mutex_lock(&self.flush_lock)
+        pthread_mutex_lock(&self.append_lock)
+        target = self.next_offset if include_active else self.active_segment().base_offset
+        # One offset lower, because a segment that ends at the recovery point may have been rolled since: its indexes
+        # are not on the device yet.
+        pinned = self.pin_from(self.flushed_offset - 1, &count)
+        sync_directory = self.directory_changed
+        self.directory_changed = False
+        pthread_mutex_unlock(&self.append_lock)
+        outcome = self.sync_pinned(pinned, count if include_active else count - 1)
+        self.unpin(pinned, count)
+        if outcome >= 0 and sync_directory:
+            outcome = self.disk.fsync_directory(self.disk.context, self.directory_path)
+        if outcome >= 0:
+            self.advance_recovery_point(target)
+        pthread_mutex_unlock(&self.flush_lock)
+        return outcome
+
+    cdef int sync_pinned(self, LogSegment** pinned, int32_t count) noexcept nogil:
+        cdef int outcome = 0 if pinned != NULL else -ENOMEM
+        cdef int32_t i
+        for i in range(count):
+            if outcome >= 0:
+                outcome = segment_sync(pinned[i])
+        return outcome
+
+    cdef void unpin(self, LogSegment** pinned, int32_t count) noexcept nogil:
+        """Lets go; finished segments close, so that memory for their indexes gives way to mappings when next read."""
+        cdef int32_t i
+        if pinned == NULL:
+            return
+        pthread_mutex_lock(&self.append_lock)
+        pthread_mutex_lock(&self.segments_lock)
+        for i in range(count):
+            if atomic_load_32(&pinned[i].references) == 2 and not pinned[i].deleted and pinned[i].offset_index.writable:
+                segment_close_idle(pinned[i], 2)
+        pthread_mutex_unlock(&self.segments_lock)
+        pthread_mutex_unlock(&self.append_lock)
+        for i in range(count):
+            segment_release(pinned[i])
+        free(pinned)
+
+    cdef void advance_recovery_point(self, int64_t target) noexcept nogil:
+        pthread_mutex_lock(&self.segments_lock)
+        # A truncation may have come between; the recovery point never passes the log end.
+        target = min(target, self.next_offset)
+        if target > self.flushed_offset:
+            atomic_store_64(&self.flushed_offset, target)
+        atomic_store_64(&self.flushed_at_ms, self.disk.now_ms(self.disk.context))
+        pthread_mutex_unlock(&self.segments_lock)
+
+    # --- shrinking --------------------------------------------------------------------------------------------------
+
+    cdef int retire(self, int32_t first, int32_t count, int64_t now_ms) noexcept nogil:
+        """Renames the files of segments that are about to leave the list, and keeps them until they are due."""
+        cdef LogSegment* segment
+        cdef int outcome = 0, renamed
+        cdef int32_t i
+        for i in range(first, first + count):
+            segment = self.segment_list[i]
+            renamed = segment_rename_deleted(segment)
+            outcome = renamed if renamed < 0 else outcome
+            segment.deleted = True
+            segment.delete_due_ms = now_ms + self.limits.file_delete_delay_ms
+            segment.next_deleted = self.deleted_segments
+            self.deleted_segments = segment
+        self.directory_changed = True
+        return outcome
+
+    cdef int remove_segments(self, int32_t first, int32_t count, int64_t now_ms) noexcept nogil:
+        """Takes segments, never all of them, out of the list."""
+        cdef int outcome = self.retire(first, count, now_ms)
+        pthread_mutex_lock(&self.segments_lock)
+        self.splice(first, count, NULL)
+        pthread_mutex_unlock(&self.segments_lock)
+        return outcome
+
+    cdef void purge_deleted(self, int64_t now_ms) noexcept nogil:
+        """Lets go of the removed segments that are due: whoever still sends from one unlinks it when done."""
+        cdef LogSegment* due = NULL
+        cdef LogSegment* segment
+        cdef LogSegment** link
+        pthread_mutex_lock(&self.append_lock)
+        link = &self.deleted_segments
+        while link[0] != NULL:
+            segment = link[0]
+            if segment.delete_due_ms <= now_ms:
+                link[0] = segment.next_deleted
+                segment.next_deleted = due
+                due = segment
+            else:
+                link = &segment.next_deleted
+        pthread_mutex_unlock(&self.append_lock)
+        while due != NULL:
+            segment = due
+            due = segment.next_deleted
+            segment_release(segment)
+
+    cdef int replace_active(self, LogSegment* old, int64_t position, int64_t offset) noexcept nogil:
+        """The same files under a new structure, cut at `position`: readers keep the old one and its indexes."""
+        cdef LogSegment* segment = segment_new(self.disk, self.directory_path, old.base_offset,
+                                               self.limits.max_index_bytes)
+        cdef int outcome = -ENOMEM
+        if segment == NULL:
+            return outcome
+        segment.writable = True
+        segment.created_ms = old.created_ms
+        segment.roll_jitter_ms = old.roll_jitter_ms
+        segment.first_timestamp = old.first_timestamp if position > 0 else -1
+        outcome = segment_finish(old) if old.writable else 0
+        if outcome >= 0:
+            outcome = segment_open(segment)
+        if outcome >= 0:
+            outcome = self.disk.ftruncate(self.disk.context, segment.descriptor, position)
+        if outcome < 0:
+            segment_release(segment)
+            return outcome
+        offset_index_truncate(&segment.offset_index, segment.base_offset, offset)
+        time_index_truncate(&segment.time_index, segment.base_offset, offset)
+        segment.size_bytes = position
+        outcome = segment_find_max_timestamp(segment)
+        if outcome < 0:
+            segment_release(segment)
+            return outcome
+        pthread_mutex_lock(&self.segments_lock)
+        self.segment_list[self.segment_count - 1] = segment
+        pthread_mutex_unlock(&self.segments_lock)
+        segment_release(old)
+        return 0
+
+    cdef int cut_to(self, int64_t offset, int64_t now_ms) noexcept nogil:
+        """Drops every batch that holds records at or above `offset`, which becomes the log end."""
+        cdef LogSegment* last
+        cdef BatchHeader header
+        cdef int64_t position = 0
+        cdef int outcome = 0
+        cdef int32_t kept = self.floor_index(offset) + 1
+        if kept == 0:
+            return self.restart_at(offset, now_ms)
+        if kept < self.segment_count:
+            outcome = self.remove_segments(kept, self.segment_count - kept, now_ms)
+        last = self.active_segment()
+        if outcome >= 0:
+            outcome = segment_open(last)
+        if outcome >= 0:
+            outcome = segment_find_offset(last, offset, last.size_bytes, &header, &position)
+        if outcome < 0:
+            return outcome
+        if outcome == BATCH_PAST_END:
+            position = last.size_bytes
+        outcome = self.replace_active(last, position, offset)
+        if outcome >= 0:
+            self.reset_end(offset)
+        return outcome
+
+    cdef void reset_end(self, int64_t offset) noexcept nogil:
+        pthread_mutex_lock(&self.segments_lock)
+        self.recent_count = 0
+        atomic_store_64(&self.next_offset, offset)
+        if self.flushed_offset > offset:
+            atomic_store_64(&self.flushed_offset, offset)
+        pthread_mutex_unlock(&self.segments_lock)
+
+    cdef int restart_at(self, int64_t offset, int64_t now_ms) noexcept nogil:
+        """Drops everything; the log goes on, empty, at `offset`."""
+        # The old files step aside first: one of them may have the new one's name.
+        cdef int outcome = self.retire(0, self.segment_count, now_ms)
+        if outcome >= 0:
+            outcome = self.begin_segment(0, offset, now_ms)
+        if outcome >= 0:
+            self.reset_end(offset)
+        return outcome

@@ -1,0 +1,939 @@
+"""One partition's log (Kafka's `UnifiedLog`): append, read, high watermark, last stable offset, truncation, retention.
+
+On disk it is a directory of segments, producer snapshots and `leader-epoch-checkpoint`. Crash policy: an append writes
+the batch first and everything derived from it (indexes, producer state) into memory only; a crash loses at most what
+was not yet flushed, and log_loader derives the rest anew. After a disk error nothing more is appended:
+KAFKA_STORAGE_ERROR to every caller, and `on_failure` is called once, from Python, under no native lock.
+
+The bounds of a read are kept with the place they stand at (segment and position), so that a fetch costs no search for
+them: `high_watermark_at`, and `first_unstable_at`, below which every transaction is decided. At all times
+last stable offset <= high watermark <= log end offset.
+"""
+
+from os import fsdecode, strerror
+
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.errno cimport ENOMEM
+from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+from kcore import errors
+from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE
+from kcore.platform.disk cimport Disk, DiskStat
+from kcore.platform.sync cimport (
+    atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
+)
+from kcore.record.batch cimport BatchHeader, read_batch_header
+from kcore.record.decoder import decode_batches
+from kcore.record.validator cimport (
+    ORIGIN_CLIENT, ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
+)
+from kcore.storage.leader_epoch_cache cimport EpochEntry, LeaderEpochCache
+from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE_NAME
+from kcore.storage.local_log cimport LocalLog, LogOffsetMetadata
+from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES, LogConfig  # noqa: F401 (LogConfig is part of the face)
+from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
+from kcore.storage.producer_state cimport ProducerStateManager, SequenceVerdict
+from kcore.storage.segment cimport (
+    BATCH_FOUND, BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_find_batch,
+    segment_find_offset, segment_find_timestamp, segment_finish, segment_index_batch, segment_open, segment_release,
+    segment_sync, segment_write,
+)
+
+EARLIEST_TIMESTAMP = -2
+LATEST_TIMESTAMP = -1
+MAX_TIMESTAMP = -3
+
+
+cdef class AppendInfo:
+    """What became of an append: the offsets given, and whether it repeated one that was there already."""
+
+    cdef readonly int64_t base_offset
+    cdef readonly int64_t last_offset
+    cdef readonly int64_t log_append_time_ms
+    cdef readonly int64_t log_start_offset
+    cdef readonly int64_t log_end_offset
+    cdef readonly int64_t record_count
+    cdef readonly bint duplicate
+
+
+cdef class SegmentInfo:
+    """A segment as it was when asked for."""
+
+    cdef readonly int64_t base_offset
+    cdef readonly int64_t size_bytes
+    cdef readonly int32_t index_entries
+    cdef readonly int32_t time_index_entries
+    cdef readonly int64_t max_timestamp
+    cdef readonly str path
+
+
+cdef class Log(LocalLog):
+    """Made by log_loader.load_log, which fills it from what is on disk."""
+
+    def __init__(self, Disk disk not None, bytes directory not None, str topic not None, int partition,
+                 config not None, on_failure=None):
+        self.topic = topic
+        self.partition = partition
+        self.on_failure = on_failure
+        self.producer_state = ProducerStateManager(config.producer_expiration_ms)
+        self.leader_epochs = LeaderEpochCache(disk, directory + b"/" + EPOCH_FILE_NAME.encode())
+        self.first_unstable_at.offset = -1
+        self.update_config(config)
+
+    # --- offsets ----------------------------------------------------------------------------------------------------
+
+    cdef int64_t log_start_offset(self) noexcept nogil:
+        return atomic_load_64(&self.first_offset)
+
+    cdef int64_t log_end_offset(self) noexcept nogil:
+        return atomic_load_64(&self.next_offset)
+
+    cdef int64_t high_watermark(self) noexcept nogil:
+        return atomic_load_64(&self.high_watermark_at.offset)
+
+    cdef int64_t last_stable_offset(self) noexcept nogil:
+        cdef int64_t offset
+        pthread_mutex_lock(&self.segments_lock)
+        offset = self.bound(ISOLATION_TXN_COMMITTED).offset
+        pthread_mutex_unlock(&self.segments_lock)
+        return offset
+
+    cdef LogOffsetMetadata bound(self, int isolation) noexcept nogil:
+        """The first offset that a reader may not see, and where it stands."""
+        if isolation == ISOLATION_LOG_END:
+            return self.end_metadata()
+        if (isolation == ISOLATION_TXN_COMMITTED and self.first_unstable_at.offset >= 0
+                and self.first_unstable_at.offset < self.high_watermark_at.offset):
+            return self.first_unstable_at
+        return self.high_watermark_at
+
+    cdef void refresh_first_unstable(self) noexcept nogil:
+        cdef LogOffsetMetadata first
+        if self.producer_state.first_unstable(self.high_watermark_at.offset, &first):
+            self.first_unstable_at = first
+        else:
+            self.first_unstable_at.offset = -1
+
+    cdef bint advance_high_watermark(self, int64_t offset) noexcept nogil:
+        cdef LogOffsetMetadata place
+        cdef bint moved = False
+        if offset <= self.high_watermark() or self.locate(offset, &place) < 0:
+            return False
+        pthread_mutex_lock(&self.segments_lock)
+        if place.offset > self.high_watermark_at.offset and place.offset <= self.next_offset:
+            self.high_watermark_at.segment_base_offset = place.segment_base_offset
+            self.high_watermark_at.position = place.position
+            atomic_store_64(&self.high_watermark_at.offset, place.offset)
+            self.refresh_first_unstable()
+            moved = True
+        pthread_mutex_unlock(&self.segments_lock)
+        return moved
+
+    cdef void lower_high_watermark(self) noexcept nogil:
+        """After the log end moved back."""
+        cdef LogOffsetMetadata end = self.end_metadata()
+        if self.high_watermark_at.offset >= end.offset:
+            self.high_watermark_at.segment_base_offset = end.segment_base_offset
+            self.high_watermark_at.position = end.position
+            atomic_store_64(&self.high_watermark_at.offset, end.offset)
+        self.refresh_first_unstable()
+
+    # --- append -----------------------------------------------------------------------------------------------------
+
+    cdef int16_t append_as_leader(self, uint8_t* records, size_t size, int32_t leader_epoch, int origin,
+                                  AppendResult* result) noexcept nogil:
+        cdef ValidationResult validated
+        cdef int64_t now_ms
+        memset(&validated, 0, sizeof(validated))
+        memset(result, 0, sizeof(AppendResult))
+        result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
+        pthread_mutex_lock(&self.append_lock)
+        if self.closed or self.is_offline():
+            result.error = KAFKA_STORAGE_ERROR
+        else:
+            now_ms = self.disk.now_ms(self.disk.context)
+            result.error = validate_and_assign(records, size, &self.limits.validation, origin, self.next_offset,
+                                               leader_epoch, now_ms, &validated)
+            result.message = validated.message
+            result.failed_record_index = validated.failed_record_index
+            if result.error == NONE and validated.rebuilt.data != NULL:
+                self.append_validated(validated.rebuilt.data, validated.rebuilt.size, origin, now_ms, &validated,
+                                      result)
+            elif result.error == NONE:
+                self.append_validated(records, size, origin, now_ms, &validated, result)
+        result.log_start_offset = self.first_offset
+        result.log_end_offset = self.next_offset
+        pthread_mutex_unlock(&self.append_lock)
+        free_validation_result(&validated)
+        if result.error == NONE and not result.duplicate:
+            result.error = self.flush_if_due()
+        return result.error
+
+    cdef int16_t append_as_follower(self, uint8_t* records, size_t size, AppendResult* result) noexcept nogil:
+        cdef ValidationResult validated
+        memset(&validated, 0, sizeof(validated))
+        memset(result, 0, sizeof(AppendResult))
+        result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
+        pthread_mutex_lock(&self.append_lock)
+        if self.closed or self.is_offline():
+            result.error = KAFKA_STORAGE_ERROR
+        else:
+            result.error = validate_and_assign(records, size, &self.limits.validation, ORIGIN_REPLICATION,
+                                               self.next_offset, -1, 0, &validated)
+            result.message = validated.message
+            if result.error == NONE and validated.valid_bytes > 0:
+                self.append_validated(records, <size_t>validated.valid_bytes, ORIGIN_REPLICATION,
+                                      self.disk.now_ms(self.disk.context), &validated, result)
+        result.log_start_offset = self.first_offset
+        result.log_end_offset = self.next_offset
+        pthread_mutex_unlock(&self.append_lock)
+        free_validation_result(&validated)
+        if result.error == NONE:
+            result.error = self.flush_if_due()
+        return result.error
+
+    cdef int16_t append_validated(self, uint8_t* records, size_t size, int origin, int64_t now_ms,
+                                  const ValidationResult* validated, AppendResult* result) noexcept nogil:
+        cdef SequenceVerdict verdict
+        cdef BatchHeader header
+        cdef int outcome
+        if size > <size_t>self.limits.segment_bytes:
+            result.error = RECORD_LIST_TOO_LARGE
+            result.message = "The record batches are larger than segment.bytes."
+            return result.error
+        if origin != ORIGIN_REPLICATION:
+            # A leader appends one batch at a time, as LogValidator's rules have made sure.
+            read_batch_header(records, size, &header)
+            result.error = self.producer_state.check(&header, origin, &verdict)
+            result.message = verdict.message
+            if result.error != NONE:
+                return result.error
+            if verdict.duplicate:
+                result.duplicate = True
+                result.base_offset = verdict.original.last_offset - verdict.original.offset_delta
+                result.last_offset = verdict.original.last_offset
+                if validated.log_append_time_ms >= 0:
+                    result.log_append_time_ms = verdict.original.timestamp
+                return NONE
+        outcome = self.write_batches(records, size, validated, now_ms)
+        if outcome < 0:
+            result.error = self.fail(outcome)
+            return result.error
+        result.base_offset = validated.first_offset
+        result.last_offset = validated.last_offset
+        result.log_append_time_ms = validated.log_append_time_ms
+        result.record_count = validated.record_count
+        return NONE
+
+    cdef int assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil:
+        cdef BatchHeader header
+        cdef size_t at = 0
+        cdef int outcome
+        while at < size:
+            read_batch_header(records + at, size - at, &header)
+            if header.magic == 2 and header.partition_leader_epoch > self.leader_epochs.latest_epoch():
+                outcome = self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+                if outcome < 0:
+                    return outcome
+            at += <size_t>header.size_bytes
+        return 0
+
+    cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
+                           int64_t now_ms) noexcept nogil:
+        cdef LogSegment* active
+        cdef BatchHeader header
+        cdef int64_t position
+        cdef size_t at = 0
+        cdef int outcome = 0
+        if self.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
+            outcome = self.roll_to(max(validated.first_offset, self.next_offset), now_ms)
+        if outcome >= 0:
+            outcome = self.assign_epochs(records, size)
+        active = self.active_segment()
+        if outcome >= 0:
+            outcome = segment_write(active, records, size)
+        if outcome < 0:
+            return outcome
+        position = active.size_bytes
+        while at < size:
+            read_batch_header(records + at, size - at, &header)
+            segment_index_batch(active, &header, position, self.limits.index_interval_bytes)
+            self.producer_state.append(&header, records + at, active.base_offset, position)
+            at += <size_t>header.size_bytes
+            position += header.size_bytes
+        pthread_mutex_lock(&self.segments_lock)
+        self.publish_append(<int64_t>size, validated.last_offset)
+        self.refresh_first_unstable()
+        pthread_mutex_unlock(&self.segments_lock)
+        return 0
+
+    cdef int prepare_roll(self, int64_t base_offset) noexcept nogil:
+        self.producer_state.advance_map_end(base_offset)
+        return self.producer_state.take_snapshot(self.disk, self.directory_path)
+
+    cdef int16_t flush_if_due(self) noexcept nogil:
+        cdef int outcome
+        if self.log_end_offset() - atomic_load_64(&self.flushed_offset) < self.limits.flush_messages:
+            return NONE
+        outcome = self.flush_to_disk(True)
+        return NONE if outcome >= 0 else self.fail(outcome)
+
+    # --- read -------------------------------------------------------------------------------------------------------
+
+    cdef int16_t read(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                      ReadResult* result) noexcept nogil:
+        cdef LogOffsetMetadata bound, place
+        cdef LogSegment* segment = NULL
+        cdef int64_t end = 0
+        cdef int32_t i
+        memset(result, 0, sizeof(ReadResult))
+        place.position = -1
+        pthread_mutex_lock(&self.segments_lock)
+        bound = self.bound(isolation)
+        result.high_watermark = self.high_watermark_at.offset
+        result.last_stable_offset = self.bound(ISOLATION_TXN_COMMITTED).offset
+        result.log_start_offset = self.first_offset
+        result.log_end_offset = self.next_offset
+        if self.closed or self.is_offline():
+            result.error = KAFKA_STORAGE_ERROR
+        elif offset < self.first_offset or offset > self.next_offset:
+            result.error = OFFSET_OUT_OF_RANGE
+        elif offset < bound.offset:
+            i = max(self.floor_index(offset), 0)
+            self.recent_boundary(offset, &place)
+            # The end of a finished segment is where the next one starts.
+            while (i + 1 < self.segment_count and place.position >= self.segment_list[i].size_bytes
+                   and place.segment_base_offset == self.segment_list[i].base_offset):
+                i += 1
+                place.segment_base_offset = self.segment_list[i].base_offset
+                place.position = 0
+            segment = self.segment_list[i]
+            end = bound.position if bound.segment_base_offset == segment.base_offset else segment.size_bytes
+            segment_acquire(segment)
+        elif offset == bound.offset:
+            result.segment_base_offset = bound.segment_base_offset
+            result.position = bound.position
+        pthread_mutex_unlock(&self.segments_lock)
+        if result.error != NONE or offset == bound.offset:
+            return result.error
+        if segment != NULL:
+            return self.read_segment(offset, max_bytes, isolation, at_least_one, segment, place.position, end, result)
+        # Beyond what this reader may see, but below the log end.
+        i = self.locate(offset, &place)
+        result.segment_base_offset = place.segment_base_offset
+        result.position = place.position
+        result.error = NONE if i >= 0 else self.fail(i)
+        return result.error
+
+    cdef int16_t read_segment(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                              LogSegment* segment, int64_t position, int64_t end, ReadResult* result) noexcept nogil:
+        """Fills in the range of a pinned segment; `position` is that of the offset's batch, or -1 when not known."""
+        cdef BatchHeader header
+        cdef LogSegment* following
+        cdef int outcome
+        header.size_bytes = 0
+        while True:
+            outcome = segment_open(segment)
+            if outcome >= 0 and position < 0:
+                outcome = segment_find_offset(segment, offset, end, &header, &position)
+            elif outcome >= 0 and at_least_one and max_bytes < end - position:
+                outcome = segment_find_batch(segment, offset, position, end, &header, &position)
+            else:
+                break
+            if outcome != BATCH_PAST_END:
+                break
+            # Compaction may leave a segment that ends before the next one's base: go on there.
+            following = self.pin_next(segment, isolation, &end)
+            segment_release(segment)
+            if following == NULL:
+                return NONE
+            segment = following
+            position = 0
+        if outcome < 0:
+            segment_release(segment)
+            result.error = self.fail(outcome)
+            return result.error
+        result.segment_base_offset = segment.base_offset
+        result.position = position
+        result.size_bytes = max(max_bytes, <int64_t>header.size_bytes) if at_least_one else max_bytes
+        result.size_bytes = max(<int64_t>0, min(result.size_bytes, end - position))
+        if result.size_bytes == 0:
+            segment_release(segment)
+        else:
+            result.segment = segment
+        return NONE
+
+    cdef LogSegment* pin_next(self, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil:
+        """The segment after this one, if a reader may see any of it, and where its readable bytes end."""
+        cdef LogOffsetMetadata bound
+        cdef LogSegment* following = NULL
+        cdef int32_t i
+        pthread_mutex_lock(&self.segments_lock)
+        bound = self.bound(isolation)
+        i = self.floor_index(segment.base_offset) + 1
+        if i < self.segment_count and self.segment_list[i].base_offset <= bound.segment_base_offset:
+            following = self.segment_list[i]
+            end[0] = bound.position if bound.segment_base_offset == following.base_offset else following.size_bytes
+            segment_acquire(following)
+        pthread_mutex_unlock(&self.segments_lock)
+        return following
+
+    cdef int64_t readable_bytes(self, int64_t segment_base_offset, int64_t position, int isolation) noexcept nogil:
+        cdef LogOffsetMetadata end
+        cdef int64_t total
+        pthread_mutex_lock(&self.segments_lock)
+        end = self.bound(isolation)
+        total = self.bytes_between(segment_base_offset, position, &end)
+        pthread_mutex_unlock(&self.segments_lock)
+        return total
+
+    # --- truncation, retention, close -------------------------------------------------------------------------------
+
+    cdef int truncate_locked(self, int64_t offset) noexcept nogil:
+        cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
+        cdef int outcome = self.cut_to(offset, now_ms)
+        if outcome >= 0:
+            outcome = self.leader_epochs.truncate_from_end(offset)
+        pthread_mutex_lock(&self.segments_lock)
+        if self.first_offset > offset:
+            atomic_store_64(&self.first_offset, offset)
+        pthread_mutex_unlock(&self.segments_lock)
+        if outcome >= 0:
+            outcome = self.rebuild_producer_state(now_ms)
+        pthread_mutex_lock(&self.segments_lock)
+        self.lower_high_watermark()
+        pthread_mutex_unlock(&self.segments_lock)
+        return outcome
+
+    cdef int restart_locked(self, int64_t offset) noexcept nogil:
+        cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
+        cdef int outcome = self.restart_at(offset, now_ms)
+        if outcome >= 0:
+            outcome = self.leader_epochs.truncate_from_end(0)
+        if outcome >= 0:
+            outcome = self.rebuild_producer_state(now_ms)
+        pthread_mutex_lock(&self.segments_lock)
+        atomic_store_64(&self.first_offset, offset)
+        self.high_watermark_at = self.end_metadata()
+        self.refresh_first_unstable()
+        pthread_mutex_unlock(&self.segments_lock)
+        return outcome
+
+    cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil:
+        """From the latest snapshot at or below the log end, and the batches after it; later snapshots are removed."""
+        cdef int64_t covered = load_latest_snapshot(self.producer_state, self.disk, self.directory_path,
+                                                    self.first_offset, self.next_offset, now_ms)
+        cdef LogOffsetMetadata first
+        cdef int32_t i = max(self.floor_index(covered), 0)
+        cdef int outcome = 0 if covered >= 0 else <int>covered
+        while outcome >= 0 and i < self.segment_count and covered < self.next_offset:
+            outcome = replay_segment(self.producer_state, self.segment_list[i], covered)
+            i += 1
+        self.producer_state.advance_map_end(self.next_offset)
+        # A snapshot names where a transaction began, not the place.
+        while outcome >= 0 and self.producer_state.next_unplaced(&covered):
+            outcome = self.locate(covered, &first)
+            self.producer_state.place(covered, &first)
+        return outcome
+
+    cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil:
+        """The time by which retention measures a segment: its newest record's, or else its file's; negative: errno."""
+        cdef DiskStat stat
+        cdef int outcome = segment_open(segment)
+        if outcome >= 0 and segment.max_timestamp >= 0:
+            return segment.max_timestamp
+        if outcome >= 0:
+            outcome = self.disk.fstat(self.disk.context, segment.descriptor, &stat)
+        return outcome if outcome < 0 else stat.modified_ms
+
+    cdef int32_t deletable_count(self, int64_t now_ms) noexcept nogil:
+        """How many of the oldest segments the log start offset, retention.bytes or retention.ms have passed."""
+        cdef int64_t excess_bytes = -self.limits.retention_bytes
+        cdef int64_t upper_bound, newest_ms
+        cdef LogSegment* segment
+        cdef int32_t i
+        cdef bint due
+        for i in range(self.segment_count):
+            excess_bytes += self.segment_list[i].size_bytes
+        for i in range(self.segment_count):
+            segment = self.segment_list[i]
+            upper_bound = self.segment_list[i + 1].base_offset if i + 1 < self.segment_count else self.next_offset
+            if upper_bound > self.high_watermark() or (i + 1 == self.segment_count and segment.size_bytes == 0):
+                return i
+            due = upper_bound <= self.first_offset and i + 1 < self.segment_count
+            if not due and self.limits.delete_policy:
+                due = self.limits.retention_bytes >= 0 and excess_bytes >= segment.size_bytes
+                if not due and self.limits.retention_ms >= 0:
+                    newest_ms = self.newest_record_ms(segment)
+                    due = newest_ms >= 0 and now_ms - newest_ms > self.limits.retention_ms
+            if not due:
+                return i
+            excess_bytes -= segment.size_bytes
+        return self.segment_count
+
+    cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil:
+        cdef int outcome = 0
+        deleted[0] = self.deletable_count(now_ms)
+        if deleted[0] == 0:
+            return 0
+        if deleted[0] == self.segment_count:
+            outcome = self.roll_to(self.next_offset, now_ms)
+        if outcome >= 0:
+            outcome = self.remove_segments(0, deleted[0], now_ms)
+        if outcome >= 0:
+            outcome = self.raise_start(self.segment_list[0].base_offset)
+        return outcome
+
+    cdef int raise_start(self, int64_t offset) noexcept nogil:
+        pthread_mutex_lock(&self.segments_lock)
+        if offset > self.first_offset:
+            atomic_store_64(&self.first_offset, offset)
+        pthread_mutex_unlock(&self.segments_lock)
+        return self.leader_epochs.truncate_from_start(offset)
+
+    cdef int finish(self) noexcept nogil:
+        """Snapshot, indexes and file sizes as a clean shutdown leaves them."""
+        cdef LogSegment* active = self.active_segment()
+        cdef int outcome = self.prepare_roll(self.next_offset)
+        if outcome >= 0 and active.writable:
+            outcome = segment_finish(active)
+        if outcome >= 0 and active.offset_index.writable:
+            outcome = segment_sync(active)
+        return outcome
+
+    # --- Python's face ----------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name):
+        """What Python knows by a name that is a native method's: a class cannot have both."""
+        if name == "high_watermark":
+            return self.high_watermark()
+        if name == "last_stable_offset":
+            return self.last_stable_offset()
+        if name == "is_offline":
+            return bool(self.is_offline())
+        if name == "read":
+            return self.read_bytes
+        if name == "advance_high_watermark":
+            return self.move_high_watermark
+        raise AttributeError(f"'Log' object has no attribute {name!r}")
+
+    @property
+    def start_offset(self):
+        """The first offset that can be read."""
+        return self.log_start_offset()
+
+    @property
+    def end_offset(self):
+        """The offset that the next record gets."""
+        return self.log_end_offset()
+
+    @property
+    def recovery_point(self):
+        """Everything below this offset is on the device."""
+        return atomic_load_64(&self.flushed_offset)
+
+    @property
+    def last_flush_ms(self):
+        """When the log was last flushed, or loaded."""
+        return atomic_load_64(&self.flushed_at_ms)
+
+    @property
+    def directory(self):
+        """Where the log lies."""
+        return fsdecode(<bytes>self.directory_path)
+
+    @property
+    def segments(self):
+        """A SegmentInfo for each segment, oldest first."""
+        cdef LogSegment** pinned
+        cdef int32_t count = 0, i
+        with nogil:
+            pinned = self.pin_from(0, &count)
+        if pinned == NULL:
+            raise MemoryError
+        try:
+            return [segment_info(pinned[i]) for i in range(count)]
+        finally:
+            with nogil:
+                for i in range(count):
+                    segment_release(pinned[i])
+                free(pinned)
+
+    @property
+    def first_segment_offset(self):
+        """The base offset of the oldest segment."""
+        cdef int64_t offset
+        with nogil:
+            pthread_mutex_lock(&self.segments_lock)
+            offset = self.segment_list[0].base_offset
+            pthread_mutex_unlock(&self.segments_lock)
+        return offset
+
+    @property
+    def size_bytes(self):
+        """The bytes of all .log files."""
+        return sum(info.size_bytes for info in self.segments)
+
+    @property
+    def failure(self):
+        """The OSError that took the log offline, or None."""
+        if not self.failure_errno:
+            return None
+        return OSError(self.failure_errno, strerror(self.failure_errno), self.directory)
+
+    def report_failure(self):
+        """Calls `on_failure(log, OSError)` once after the log went offline; whoever polls logs calls this."""
+        if self.failure_errno and not self.failure_reported:
+            self.failure_reported = True
+            if self.on_failure is not None:
+                self.on_failure(self, self.failure)
+
+    cdef int raise_error(self, int16_t code, message) except -1:
+        self.report_failure()
+        raise errors.by_code(code)(message)
+
+    cdef int check_disk(self, int outcome) except -1:
+        """Raises what a negated errno stands for, and takes the log offline when it must."""
+        cdef int16_t code
+        if outcome >= 0:
+            return 0
+        code = self.fail(outcome)
+        self.raise_error(code, f"{strerror(-outcome)}: {self.directory}")
+        return -1
+
+    def update_config(self, config not None):
+        """Takes over a LogConfig from the next append on."""
+        cdef LogLimits limits
+        memset(&limits, 0, sizeof(limits))
+        limits.segment_bytes = config.segment_bytes
+        limits.segment_ms = config.segment_ms
+        limits.segment_jitter_ms = config.segment_jitter_ms
+        limits.index_interval_bytes = config.index_interval_bytes
+        limits.max_index_bytes = config.max_index_bytes
+        limits.flush_messages = config.flush_messages
+        limits.flush_ms = config.flush_ms
+        limits.retention_bytes = config.retention_bytes
+        limits.retention_ms = config.retention_ms
+        limits.file_delete_delay_ms = config.file_delete_delay_ms
+        limits.delete_policy = config.delete
+        limits.validation.compacted = config.compact
+        limits.validation.header_only = config.header_only_validation
+        limits.validation.timestamp_type = config.timestamp_type
+        limits.validation.target_codec = config.compression_type
+        limits.validation.compression_level = config.compression_level
+        limits.validation.max_message_bytes = config.max_message_bytes
+        limits.validation.timestamp_before_max_ms = config.timestamp_before_max_ms
+        limits.validation.timestamp_after_max_ms = config.timestamp_after_max_ms
+        limits.validation.decompressed_limit_bytes = DECOMPRESSED_LIMIT_BYTES
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            self.limits = limits
+            pthread_mutex_unlock(&self.append_lock)
+        self.config = config
+
+    def append(self, records, int32_t leader_epoch=0, int origin=ORIGIN_CLIENT):
+        """Appends as the leader, or with `origin` ORIGIN_REPLICATION as a follower; the given bytes stay as they are.
+
+        Returns an AppendInfo; raises the KafkaError of what the batches or the disk are at fault of.
+        """
+        cdef bytearray patched = bytearray(records)
+        cdef uint8_t* start = <uint8_t*>PyByteArray_AS_STRING(patched)
+        cdef size_t size = <size_t>len(patched)
+        cdef AppendResult result
+        with nogil:
+            if origin == ORIGIN_REPLICATION:
+                self.append_as_follower(start, size, &result)
+            else:
+                self.append_as_leader(start, size, leader_epoch, origin, &result)
+        if result.error != NONE:
+            self.raise_error(result.error, result.message.decode() if result.message != NULL else None)
+        return append_info(&result)
+
+    def read_bytes(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
+             bint at_least_one=True):
+        """The bytes of the batches from the one holding `offset` on, of one segment, cut at `max_bytes`.
+
+        The first batch may begin before `offset`, the last one may be cut. Empty when the isolation allows nothing;
+        OffsetOutOfRangeError below the log's start or above its end.
+        """
+        cdef ReadResult result
+        cdef uint8_t* buffer = NULL
+        cdef int64_t outcome = 0
+        with nogil:
+            self.read(offset, max_bytes, isolation, at_least_one, &result)
+            if result.size_bytes > 0:
+                buffer = <uint8_t*>malloc(<size_t>result.size_bytes)
+                outcome = -ENOMEM
+                if buffer != NULL:
+                    outcome = self.disk.pread(self.disk.context, result.segment.descriptor, buffer,
+                                              <size_t>result.size_bytes, result.position)
+                segment_release(result.segment)
+        try:
+            if result.error != NONE:
+                self.raise_error(result.error, None)
+            self.check_disk(<int>min(outcome, 0))
+            return (<char*>buffer)[:outcome]
+        finally:
+            free(buffer)
+
+    def move_high_watermark(self, int64_t offset):
+        """Raises the high watermark to `offset`, at most to the log's end; whether it moved."""
+        cdef bint moved
+        with nogil:
+            moved = self.advance_high_watermark(offset)
+        return bool(moved)
+
+    def roll(self):
+        """Begins a new segment at the log's end, unless the active one is empty; the base offset of the active one."""
+        cdef int outcome = 0
+        cdef int64_t base_offset
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            if not self.closed and not self.is_offline() and self.active_segment().size_bytes > 0:
+                outcome = self.roll_to(self.next_offset, self.disk.now_ms(self.disk.context))
+            base_offset = self.active_segment().base_offset
+            pthread_mutex_unlock(&self.append_lock)
+        self.check_disk(outcome)
+        return base_offset
+
+    def flush(self):
+        """Brings everything appended so far onto the device and moves the recovery point there."""
+        self.flush_segments(True)
+
+    def flush_rolled(self):
+        """Does so for finished segments only, if any is not yet on the device; whether there was one."""
+        cdef bint due
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            due = not self.closed and self.flushed_offset < self.active_segment().base_offset
+            pthread_mutex_unlock(&self.append_lock)
+        if due:
+            self.flush_segments(False)
+        return bool(due)
+
+    cdef int flush_segments(self, bint include_active) except -1:
+        cdef int outcome = 0
+        with nogil:
+            if not self.is_offline():
+                outcome = self.flush_to_disk(include_active)
+        self.check_disk(outcome)
+        if self.failure_errno:
+            self.raise_error(KAFKA_STORAGE_ERROR, None)
+        return 0
+
+    def truncate_to(self, int64_t offset):
+        """Drops every batch with records at or above `offset`; whether there was anything to drop."""
+        cdef int outcome = 0
+        cdef bint due
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            due = offset < self.next_offset and not self.closed and not self.is_offline()
+            if due:
+                outcome = self.truncate_locked(offset)
+            pthread_mutex_unlock(&self.append_lock)
+        self.check_disk(outcome)
+        return bool(due)
+
+    def truncate_fully_and_start_at(self, int64_t offset):
+        """Drops everything; the log is empty and goes on at `offset`."""
+        cdef int outcome
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            outcome = self.restart_locked(offset)
+            pthread_mutex_unlock(&self.append_lock)
+        self.check_disk(outcome)
+
+    def increment_start_offset(self, int64_t offset):
+        """Hides the records below `offset` (DeleteRecords); OffsetOutOfRangeError above the high watermark."""
+        cdef int outcome = 0
+        cdef bint allowed
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            allowed = offset <= self.high_watermark()
+            if allowed and offset > self.first_offset:
+                outcome = self.raise_start(offset)
+            pthread_mutex_unlock(&self.append_lock)
+        if not allowed:
+            self.raise_error(OFFSET_OUT_OF_RANGE, None)
+        self.check_disk(outcome)
+
+    def delete_old_segments(self, int64_t now_ms):
+        """Removes the segments that retention has passed, and the files of those removed long enough ago.
+
+        Returns how many segments left the log; their files are renamed to *.deleted at once.
+        """
+        cdef int32_t deleted = 0
+        cdef int outcome = 0
+        with nogil:
+            self.purge_deleted(now_ms)
+            pthread_mutex_lock(&self.append_lock)
+            if not self.closed and not self.is_offline():
+                outcome = self.delete_locked(now_ms, &deleted)
+            pthread_mutex_unlock(&self.append_lock)
+        self.check_disk(outcome)
+        return deleted
+
+    def close_idle_segments(self):
+        """Closes the files of finished segments that nobody reads at the moment; they open again when read."""
+        cdef int32_t i
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            pthread_mutex_lock(&self.segments_lock)
+            for i in range(self.segment_count - 1):
+                if not self.segment_list[i].offset_index.writable:
+                    segment_close_idle(self.segment_list[i], 1)
+            pthread_mutex_unlock(&self.segments_lock)
+            pthread_mutex_unlock(&self.append_lock)
+
+    def close(self):
+        """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused from now on."""
+        cdef int outcome = 0
+        cdef int32_t i
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            if not self.closed and self.segment_count and not self.is_offline():
+                outcome = self.finish()
+            pthread_mutex_lock(&self.segments_lock)
+            self.closed = True
+            for i in range(self.segment_count):
+                segment_close_idle(self.segment_list[i], 1)
+            pthread_mutex_unlock(&self.segments_lock)
+            pthread_mutex_unlock(&self.append_lock)
+            self.purge_deleted(INT64_MAX)
+        self.check_disk(outcome)
+
+    def offset_for_timestamp(self, int64_t timestamp_ms):
+        """`(offset, timestamp)` of the first record that is no older, or None; ListOffsets' special times as well.
+
+        EARLIEST_TIMESTAMP and LATEST_TIMESTAMP answer the log's start and high watermark with timestamp -1,
+        MAX_TIMESTAMP the newest record. Readers of a lower bound than the log's end have to compare the offset.
+        """
+        if timestamp_ms == EARLIEST_TIMESTAMP:
+            return self.start_offset, -1
+        if timestamp_ms == LATEST_TIMESTAMP:
+            return self.high_watermark(), -1
+        if timestamp_ms == MAX_TIMESTAMP:
+            return self.newest_record()
+        return self.first_record_since(timestamp_ms)
+
+    cdef object first_record_since(self, int64_t timestamp_ms):
+        cdef LogSegment** pinned
+        cdef int32_t count = 0, i
+        found = None
+        with nogil:
+            pinned = self.pin_from(self.log_start_offset(), &count)
+        if pinned == NULL:
+            raise MemoryError
+        try:
+            for i in range(count):
+                if found is None:
+                    found = self.search_segment(pinned[i], timestamp_ms)
+        finally:
+            with nogil:
+                for i in range(count):
+                    segment_release(pinned[i])
+                free(pinned)
+        return found
+
+    cdef object search_segment(self, LogSegment* segment, int64_t timestamp_ms):
+        """The first record at or after a time within one segment, or None."""
+        cdef BatchHeader header
+        cdef int64_t position = 0, start_offset = self.log_start_offset(), end = 0
+        cdef int outcome
+        with nogil:
+            outcome = segment_open(segment)
+            if outcome >= 0 and atomic_load_64(&segment.max_timestamp) >= timestamp_ms:
+                end = atomic_load_64(&segment.size_bytes)
+                outcome = segment_find_timestamp(segment, timestamp_ms, start_offset, end, &header, &position)
+            else:
+                outcome = min(outcome, BATCH_PAST_END)
+        while outcome == BATCH_FOUND:
+            for record in self.records_at(segment, position, header.size_bytes):
+                if record.timestamp >= timestamp_ms and record.offset >= start_offset:
+                    return record.offset, record.timestamp
+            with nogil:
+                outcome = segment_find_batch(segment, 0, position + header.size_bytes, end, &header, &position)
+        self.check_disk(outcome)
+        return None
+
+    cdef object newest_record(self):
+        """The first of the records with the log's largest timestamp, or None when no record has one."""
+        cdef LogSegment** pinned
+        cdef LogSegment* newest = NULL
+        cdef int32_t count = 0, i
+        cdef int64_t largest = -1
+        cdef int outcome = 0
+        with nogil:
+            pinned = self.pin_from(self.log_start_offset(), &count)
+            for i in range(count):
+                outcome = min(outcome, segment_open(pinned[i]))
+                if outcome >= 0 and atomic_load_64(&pinned[i].max_timestamp) > largest:
+                    largest = atomic_load_64(&pinned[i].max_timestamp)
+                    newest = pinned[i]
+        if pinned == NULL:
+            raise MemoryError
+        try:
+            self.check_disk(outcome)
+            return None if newest == NULL else self.search_segment(newest, largest)
+        finally:
+            with nogil:
+                for i in range(count):
+                    segment_release(pinned[i])
+                free(pinned)
+
+    cdef object records_at(self, LogSegment* segment, int64_t position, int64_t size_bytes):
+        cdef bytes data = PyBytes_FromStringAndSize(NULL, size_bytes)
+        cdef uint8_t* target = <uint8_t*>PyBytes_AS_STRING(data)
+        cdef int64_t outcome
+        with nogil:
+            outcome = self.disk.pread(self.disk.context, segment.descriptor, target, <size_t>size_bytes, position)
+        self.check_disk(<int>min(outcome, 0))
+        return [record for batch in decode_batches(data) for record in batch]
+
+    def end_offset_for_epoch(self, int32_t epoch):
+        """`(epoch, end offset)` of the largest epoch at or below the asked one; (-1, -1) when it is unknown."""
+        cdef EpochEntry answer
+        with nogil:
+            answer = self.leader_epochs.end_offset_for(epoch, self.log_end_offset())
+        return answer.epoch, answer.start_offset
+
+    def epoch_of(self, int64_t offset):
+        """The leader epoch in which the record at `offset` was written, -1 when it is not known."""
+        return self.leader_epochs.epoch_of(offset)
+
+    @property
+    def latest_epoch(self):
+        """The latest leader epoch of the log, -1 without one."""
+        return self.leader_epochs.latest_epoch()
+
+    def assign_epoch_start(self, int32_t epoch, int64_t offset):
+        """Notes, on disk too, that `epoch` starts at `offset`; an epoch that is known already changes nothing."""
+        cdef int outcome
+        with nogil:
+            outcome = self.leader_epochs.assign(epoch, offset)
+        self.check_disk(outcome)
+
+
+cdef AppendInfo append_info(const AppendResult* result):
+    cdef AppendInfo info = AppendInfo.__new__(AppendInfo)
+    info.base_offset = result.base_offset
+    info.last_offset = result.last_offset
+    info.log_append_time_ms = result.log_append_time_ms
+    info.log_start_offset = result.log_start_offset
+    info.log_end_offset = result.log_end_offset
+    info.record_count = result.record_count
+    info.duplicate = result.duplicate
+    return info
+
+
+cdef SegmentInfo segment_info(LogSegment* segment):
+    cdef SegmentInfo info = SegmentInfo.__new__(SegmentInfo)
+    info.base_offset = segment.base_offset
+    info.size_bytes = atomic_load_64(&segment.size_bytes)
+    info.index_entries = atomic_load_32(&segment.offset_index.entries)
+    info.time_index_entries = atomic_load_32(&segment.time_index.entries)
+    info.max_timestamp = atomic_load_64(&segment.max_timestamp)
+    info.path = fsdecode(<bytes>segment.path)
+    return info

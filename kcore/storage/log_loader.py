@@ -1,0 +1,290 @@
+"""Opening a log from its directory (Kafka's `LogLoader`), and what happens to damaged files.
+
+After a clean shutdown nothing is scanned: segments are taken as they are, except those whose indexes are missing or do
+not fit. Otherwise every segment with records at or above the recovery point is read from its start.
+
+Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away; a torn tail is simply
+lost, since nobody was told that it was flushed. When sound batches follow the damage, they are saved first: the cut
+bytes are copied to `<segment>.log.<position>.corrupt`, later segments are renamed to `*.log.corrupt`, and a WARN names
+the offsets. Every step can be done again, so a crash while loading changes nothing about the outcome.
+
+Leftovers: `.deleted` and `.cleaned` files are removed, indexes without a log too; `.swap` files are a compaction that
+had been decided, and take the place of the segments in their range. `.corrupt` files are never touched.
+"""
+
+from __future__ import annotations
+
+from os import fsencode
+
+from kcore.logger import get_logger
+from kcore.storage.log import Log
+from kcore.storage.log_recovery import LogRecovery
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kcore.platform.disk import Disk
+    from kcore.storage.log_config import LogConfig
+    from kcore.storage.log_recovery import SegmentScan
+
+    OnFailure = Callable[[Log, OSError], None]
+
+log = get_logger("kcore.storage.log_loader")
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
+SNAPSHOT_SUFFIX = ".snapshot"
+OFFSET_DIGITS = 20
+
+
+def load_log(
+    disk: Disk,
+    directory: str,
+    topic: str,
+    partition: int,
+    config: LogConfig,
+    *,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    clean_shutdown: bool = False,
+    on_failure: OnFailure | None = None,
+) -> Log:
+    """The log in `directory`, which is made when it is missing; OSError when the disk fails.
+
+    `recovery_point` and `log_start_offset` are the checkpoints' (0 without one). `on_failure(log, error)` is called
+    once if a later disk error takes the log offline, from whichever Python call meets or polls for it.
+    """
+    opened = Log(disk, fsencode(directory), topic, partition, config, on_failure)
+    LogLoader(disk, directory, opened, recovery_point, log_start_offset, clean_shutdown).load()
+    return opened
+
+
+class LogLoader:
+    """One load of one log."""
+
+    __slots__ = (
+        "_clean_shutdown",
+        "_directory",
+        "_disk",
+        "_log",
+        "_log_start_offset",
+        "_name",
+        "_recovery",
+        "_recovery_point",
+    )
+
+    def __init__(
+        self, disk: Disk, directory: str, opened: Log, recovery_point: int, log_start_offset: int, clean_shutdown: bool
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._log = opened
+        self._name = f"{opened.topic}-{opened.partition}"
+        self._recovery = LogRecovery(opened)
+        self._recovery_point = recovery_point
+        self._log_start_offset = log_start_offset
+        self._clean_shutdown = clean_shutdown
+
+    def load(self) -> None:
+        """Leaves the log ready for use."""
+        self._disk.mkdirs(self._directory)
+        names = self._remove_leftovers(self._disk.listdir(self._directory))
+        offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]
+        self._remove_orphans(names, set(offsets))
+        if not self._log.leader_epochs.load() and offsets:
+            self._rescan_for_epochs()
+        for offset in offsets:
+            self._recovery.add_segment(offset)
+        self._recover(names, offsets)
+        end_offset = self._open_active()
+        start_offset = min(max(self._log_start_offset, self._recovery.segment_range(0)[0]), end_offset)
+        recovery_point = end_offset if self._clean_shutdown else min(self._recovery_point, end_offset)
+        self._recovery.finish(start_offset, end_offset, recovery_point)
+        self._remove_stray_snapshots()
+
+    # Leftovers of what a crash interrupted
+
+    def _remove_leftovers(self, names: list[str]) -> list[str]:
+        cleaned = [offset_of(name) for name in names if name.endswith(".cleaned") and has_offset(name)]
+        for name in names:
+            if name.endswith((".deleted", ".cleaned", ".tmp")):
+                self._remove(name)
+        swaps = [name for name in names if name.endswith(".swap") and has_offset(name)]
+        # A split writes several .cleaned files and renames them last to first: swaps above one that is left are partial.
+        partial = [name for name in swaps if cleaned and offset_of(name) >= min(cleaned)]
+        for name in partial:
+            self._remove(name)
+        complete = [name for name in swaps if name not in partial]
+        if complete:
+            self._finish_swap(complete, names)
+        return self._disk.listdir(self._directory)
+
+    def _finish_swap(self, swaps: list[str], names: list[str]) -> None:
+        """Lets compacted segments take the place of those that they were made from."""
+        ranges = [self._swap_range(name) for name in swaps if name.endswith(f"{LOG_SUFFIX}.swap")]
+        for name in names:
+            if is_segment_file(name, LOG_SUFFIX) and any(low <= offset_of(name) < high for low, high in ranges):
+                for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+                    self._remove(f"{name.removesuffix(LOG_SUFFIX)}{suffix}")
+        for name in swaps:
+            self._disk.rename(self._path(name), self._path(name.removesuffix(".swap")))
+        log.info("Completed the replacement of segments that a crash interrupted: %s", ", ".join(swaps))
+
+    def _swap_range(self, name: str) -> tuple[int, int]:
+        """The offsets from a compacted segment's base to its end; its batches say where that is."""
+        from kcore.record.decoder import decode_batches
+
+        base = end = offset_of(name)
+        for batch in decode_batches(self._disk.read_file(self._path(name)), check_crc=False):
+            end = batch.next_offset
+        return base, max(end, base + 1)
+
+    def _remove_orphans(self, names: list[str], offsets: set[int]) -> None:
+        for name in names:
+            for suffix in INDEX_SUFFIXES:
+                if is_segment_file(name, suffix) and offset_of(name) not in offsets:
+                    log.warn("Removed %s: there is no segment that it indexes", self._path(name))
+                    self._remove(name)
+
+    def _rescan_for_epochs(self) -> None:
+        """Without its file the epochs are learnt from the batches."""
+        log.info("%s has no readable leader-epoch-checkpoint: its segments are read to make one", self._name)
+        self._clean_shutdown = False
+        self._recovery_point = 0
+
+    # Segments
+
+    def _recover(self, names: list[str], offsets: list[int]) -> None:
+        """Scans what a crash may have torn, and builds indexes that are missing or wrong."""
+        present = set(names)
+        index = 0
+        while index < self._log_segment_count(offsets):
+            base = offsets[index]
+            following = offsets[index + 1] if index + 1 < len(offsets) else None
+            unflushed = not self._clean_shutdown and (following is None or following > self._recovery_point)
+            if unflushed:
+                self._recover_segment(index, offsets)
+            elif not self._has_indexes(index, base, present):
+                log.warn(
+                    "The indexes of %s/%s are missing or wrong: they are built anew", self._directory, digits(base)
+                )
+                self._recover_segment(index, offsets)
+            index += 1
+
+    def _log_segment_count(self, offsets: list[int]) -> int:
+        return len(offsets)
+
+    def _has_indexes(self, index: int, base: int, present: set[str]) -> bool:
+        if not all(f"{digits(base)}{suffix}" in present for suffix in (".index", ".timeindex")):
+            return False
+        return self._recovery.has_sane_indexes(index)
+
+    def _recover_segment(self, index: int, offsets: list[int]) -> None:
+        """Scans one segment; when it is damaged, everything after the damage leaves the log."""
+        scan = self._recovery.scan(index)
+        if scan.reason is not None:
+            self._save_what_follows(index, offsets, scan)
+            self._drop_segments_after(index, offsets)
+        self._recovery.commit(index, scan)
+
+    def _save_what_follows(self, index: int, offsets: list[int], scan: SegmentScan) -> None:
+        base, size = self._recovery.segment_range(index)
+        path = self._path(f"{digits(base)}{LOG_SUFFIX}")
+        found = self._recovery.find_sound_batch(index, scan.valid_bytes, scan.next_offset)
+        later = [
+            offset for offset in offsets[index + 1 :] if self._disk.size(self._path(f"{digits(offset)}{LOG_SUFFIX}"))
+        ]
+        if found is None and not later:
+            log.warn(
+                "Cut %s at byte %d of %d, offset %d: %s", path, scan.valid_bytes, size, scan.next_offset, scan.reason
+            )
+            return
+        copy = self._free_path(f"{path}.{scan.valid_bytes}.corrupt")
+        self._disk.copy_range(path, copy, scan.valid_bytes)
+        saved = [copy]
+        for offset in later:
+            later_path = self._path(f"{digits(offset)}{LOG_SUFFIX}")
+            saved.append(self._free_path(f"{later_path}.corrupt"))
+            self._disk.rename(later_path, saved[-1])
+        self._disk.fsync_dir(self._directory)
+        log.warn(
+            "Cut %s at byte %d of %d: %s. The log now ends at offset %d; sound batches follow from offset %d on, "
+            "and were saved in %s",
+            *(path, scan.valid_bytes, size, scan.reason, scan.next_offset),
+            *(later[0] if found is None else found, ", ".join(saved)),
+        )
+
+    def _drop_segments_after(self, index: int, offsets: list[int]) -> None:
+        while len(offsets) > index + 1:
+            offset = offsets.pop()
+            self._recovery.drop_last_segment()
+            for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES, SNAPSHOT_SUFFIX):
+                self._remove(f"{digits(offset)}{suffix}")
+
+    def _open_active(self) -> int:
+        """The log end offset; a last segment whose end cannot be read is scanned after all."""
+        count = len(self._log.segments)
+        if count == 0:
+            self._recovery.create_first(self._log_start_offset)
+            return self._log_start_offset
+        end_offset = self._recovery.open_active()
+        if end_offset is None:
+            offsets = [segment.base_offset for segment in self._log.segments]
+            self._recover_segment(count - 1, offsets)
+            end_offset = self._recovery.open_active()
+            if end_offset is None:
+                raise OSError(f"{self._directory}: the last segment changes while it is read")
+        if end_offset < self._log_start_offset:
+            log.warn(
+                "%s ends at offset %d, below its log start offset %d: it begins anew there, its segments are removed",
+                *(self._name, end_offset, self._log_start_offset),
+            )
+            self._drop_segments_after(-1, [segment.base_offset for segment in self._log.segments])
+            self._recovery.create_first(self._log_start_offset)
+            return self._log_start_offset
+        return end_offset
+
+    def _remove_stray_snapshots(self) -> None:
+        """Keeps the snapshot of each segment's start and the latest one (ProducerStateManager.removeStraySnapshots)."""
+        bases = {segment.base_offset for segment in self._log.segments}
+        snapshots = [name for name in self._disk.listdir(self._directory) if is_segment_file(name, SNAPSHOT_SUFFIX)]
+        for name in snapshots[:-1]:
+            if offset_of(name) not in bases:
+                self._remove(name)
+
+    # Files
+
+    def _path(self, name: str) -> str:
+        return f"{self._directory}/{name}"
+
+    def _remove(self, name: str) -> None:
+        self._disk.unlink(self._path(name), missing_ok=True)
+
+    def _free_path(self, path: str) -> str:
+        """`path`, or the first of `path.1`, `path.2`... that no file has: nothing saved earlier is overwritten."""
+        candidate, number = path, 0
+        while self._disk.exists(candidate):
+            number += 1
+            candidate = f"{path}.{number}"
+        return candidate
+
+
+def digits(offset: int) -> str:
+    """An offset as file names have it."""
+    return f"{offset:0{OFFSET_DIGITS}d}"
+
+
+def has_offset(name: str) -> bool:
+    """Whether a file is named after an offset."""
+    return len(name) > OFFSET_DIGITS and name[OFFSET_DIGITS] == "." and name[:OFFSET_DIGITS].isdigit()
+
+
+def offset_of(name: str) -> int:
+    """The offset that a file is named after."""
+    return int(name[:OFFSET_DIGITS])
+
+
+def is_segment_file(name: str, suffix: str) -> bool:
+    """Whether a file is `<20 digits><suffix>`."""
+    return has_offset(name) and name[OFFSET_DIGITS:] == suffix

@@ -1,0 +1,29 @@
+"""What the loader does natively to the segments of a log that nobody else sees yet."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from kcore.record.batch cimport BatchHeader
+from kcore.storage.log cimport Log
+from kcore.storage.segment cimport LogSegment
+
+cdef struct ScanWindow:          # a part of a file in memory
+    uint8_t* data
+    size_t capacity
+    int64_t start
+    int64_t filled
+
+cdef class SegmentScan:
+    cdef readonly int64_t valid_bytes
+    cdef readonly int64_t next_offset
+    cdef const char* damage      # a static English phrase; NULL when every byte is sound
+    cdef int outcome
+
+cdef class LogRecovery:
+    cdef readonly Log log
+    cdef ScanWindow window
+
+    cdef LogSegment* segment_at(self, int32_t index) except NULL
+    cdef const uint8_t* bytes_at(self, LogSegment* segment, int64_t position, int64_t size) noexcept nogil
+    cdef void scan_batches(self, LogSegment* segment, SegmentScan scan) noexcept nogil
+    cdef const char* check_batch(self, LogSegment* segment, const uint8_t* batch, int64_t available,
+                                 int64_t next_offset, int64_t* size_bytes, int64_t* last_offset) noexcept nogil
+    cdef int note_batch(self, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil

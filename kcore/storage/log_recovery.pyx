@@ -1,0 +1,318 @@
+"""Scanning segments after an unclean end, and putting a log together from its files (the native half of log_loader).
+
+A scan reads a segment's batches from its start and checks of each: length, magic, checksum, and that offsets rise and
+fit the segment. It ends at the first byte that does not fit, builds both indexes anew as it goes and learns leader
+epochs. Nothing in the .log file changes before `commit`; a scan that is cut short by a crash is simply done again.
+
+Concurrency: none. The log is not published yet, so no lock is taken; the GIL is released while bytes are read.
+"""
+
+import zlib
+
+from libc.errno cimport EBADMSG, ENOMEM
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+from posix.fcntl cimport O_RDWR
+from kcore.cursor cimport Cursor, cursor_over, read_int32
+from kcore.record.batch cimport (
+    BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_INVALID, BATCH_OLD_MAGIC, BATCH_UNKNOWN_MAGIC,
+    MAGIC_POSITION, BatchHeader, BatchStatus, has_valid_checksum, read_batch_header,
+)
+from kcore.storage.index_file cimport index_create
+from kcore.storage.log cimport Log
+from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_entry, offset_index_is_sane
+from kcore.storage.segment cimport (
+    BATCH_FOUND, LogSegment, segment_close_idle, segment_file_path, segment_find_batch, segment_find_max_timestamp,
+    segment_finish, segment_index_batch, segment_new, segment_open, segment_release, segment_stat,
+)
+from kcore.storage.time_index cimport TIME_ENTRY_BYTES, time_index_is_sane
+
+cdef enum:
+    WINDOW_BYTES = 1 << 20
+    PATH_CAPACITY = 4096
+    OLD_CRC_POSITION = 12
+    OLD_CHECKED_FROM = 16
+
+
+cdef bint has_valid_old_checksum(const uint8_t* batch, int32_t size_bytes) noexcept with gil:
+    """CRC-32 of a message of magic 0 or 1."""
+    cdef Cursor cursor = cursor_over(batch + OLD_CRC_POSITION, 4)
+    cdef uint32_t carried = <uint32_t>read_int32(&cursor)
+    return <uint32_t>zlib.crc32((<const char*>batch)[OLD_CHECKED_FROM:size_bytes]) == carried
+
+
+cdef class SegmentScan:
+    """How far a segment's bytes are sound, and what is wrong behind them."""
+
+    @property
+    def reason(self):
+        """What ended the scan before the file did, or None."""
+        return None if self.damage == NULL else (<bytes>self.damage).decode()
+
+
+cdef class LogRecovery:
+    """Fills a new Log; one object per load."""
+
+    def __cinit__(self, Log log not None):
+        self.log = log
+        memset(&self.window, 0, sizeof(self.window))
+
+    def __dealloc__(self):
+        free(self.window.data)
+
+    cdef LogSegment* segment_at(self, int32_t index) except NULL:
+        if index < 0 or index >= self.log.segment_count:
+            raise IndexError(index)
+        return self.log.segment_list[index]
+
+    # --- putting segments in ----------------------------------------------------------------------------------------
+
+    def add_segment(self, int64_t base_offset):
+        """Appends an existing segment to the list; its files stay closed."""
+        cdef Log log = self.log
+        cdef LogSegment* segment = segment_new(log.disk, log.directory_path, base_offset, log.limits.max_index_bytes)
+        if segment == NULL:
+            raise MemoryError
+        cdef int outcome = segment_stat(segment)
+        if outcome >= 0:
+            outcome = log.grow_list()
+        if outcome < 0:
+            segment_release(segment)
+        log.disk_owner.check(outcome, log.directory)
+        log.splice(log.segment_count, 0, segment)
+
+    def drop_last_segment(self):
+        """Forgets the last segment; its files are the caller's to remove."""
+        self.log.splice(self.log.segment_count - 1, 1, NULL)
+
+    def segment_range(self, int32_t index):
+        """`(base offset, bytes)`."""
+        cdef LogSegment* segment = self.segment_at(index)
+        return segment.base_offset, segment.size_bytes
+
+    def create_first(self, int64_t base_offset):
+        """Begins an empty log."""
+        self.log.disk_owner.check(self.log.begin_segment(0, base_offset, self.log.disk.now_ms(self.log.disk.context)),
+                                  self.log.directory)
+
+    def has_sane_indexes(self, int32_t index):
+        """Whether both indexes can be read and fit the segment; a segment too small for an entry may have none in it."""
+        cdef LogSegment* segment = self.segment_at(index)
+        cdef int outcome
+        with nogil:
+            outcome = segment_open(segment)
+        self.log.disk_owner.check(outcome, self.log.directory)
+        sane = offset_index_is_sane(&segment.offset_index, segment.size_bytes) and time_index_is_sane(&segment.time_index)
+        segment_close_idle(segment, 1)
+        if not sane:
+            segment.max_timestamp = -1
+        return bool(sane)
+
+    # --- scanning ---------------------------------------------------------------------------------------------------
+
+    def scan(self, int32_t index):
+        """Reads a segment from its start and builds its indexes anew; `commit` has to follow."""
+        cdef LogSegment* segment = self.segment_at(index)
+        cdef SegmentScan scan = SegmentScan()
+        scan.next_offset = segment.base_offset
+        segment_close_idle(segment, 1)
+        segment.max_timestamp = segment.first_timestamp = -1
+        segment.bytes_since_last_index_entry = 0
+        with nogil:
+            scan.outcome = open_for_rebuild(segment)
+            if scan.outcome >= 0:
+                self.window.filled = 0
+                self.scan_batches(segment, scan)
+        self.log.disk_owner.check(scan.outcome, self.log.directory)
+        return scan
+
+    cdef const uint8_t* bytes_at(self, LogSegment* segment, int64_t position, int64_t size) noexcept nogil:
+        """`size` bytes of the file in memory; NULL when the file or the memory ends before."""
+        cdef ScanWindow* window = &self.window
+        cdef size_t wanted = <size_t>max(size, <int64_t>WINDOW_BYTES)
+        cdef uint8_t* grown
+        if position >= window.start and position + size <= window.start + window.filled:
+            return window.data + (position - window.start)
+        if wanted > window.capacity:
+            grown = <uint8_t*>realloc(window.data, wanted)
+            if grown == NULL:
+                return NULL
+            window.data = grown
+            window.capacity = wanted
+        window.start = position
+        window.filled = segment.disk.pread(segment.disk.context, segment.descriptor, window.data, wanted, position)
+        return window.data if window.filled >= size else NULL
+
+    cdef const char* check_batch(self, LogSegment* segment, const uint8_t* batch, int64_t available,
+                                 int64_t next_offset, int64_t* size_bytes, int64_t* last_offset) noexcept nogil:
+        """NULL for a sound batch, or what is wrong with it; `available` bytes are readable. Sets size and last offset."""
+        cdef BatchHeader header
+        cdef BatchStatus status = read_batch_header(batch, <size_t>available, &header)
+        size_bytes[0] = header.size_bytes
+        if status == BATCH_INCOMPLETE:
+            return "a batch is cut off"
+        if status == BATCH_INVALID:
+            return "a batch has an impossible length or count"
+        if status == BATCH_UNKNOWN_MAGIC:
+            return "a batch has an unknown magic"
+        if status == BATCH_OLD_MAGIC:
+            header.last_offset = header.base_offset
+            if header.size_bytes <= OLD_CHECKED_FROM or not has_valid_old_checksum(batch, header.size_bytes):
+                return "a message has a wrong checksum"
+        elif not has_valid_checksum(batch, &header):
+            return "a batch has a wrong checksum"
+        if header.base_offset < next_offset or header.last_offset < header.base_offset:
+            return "the offsets of a batch do not follow those before it"
+        if header.last_offset - segment.base_offset > INT32_MAX:
+            return "the offsets of a batch lie outside the segment"
+        last_offset[0] = header.last_offset
+        return NULL
+
+    cdef void scan_batches(self, LogSegment* segment, SegmentScan scan) noexcept nogil:
+        cdef const uint8_t* batch
+        cdef BatchHeader header
+        cdef int64_t position = 0, size_bytes = 0, last_offset = 0, head
+        while position < segment.size_bytes:
+            head = min(<int64_t>BATCH_HEADER_SIZE, segment.size_bytes - position)
+            batch = self.bytes_at(segment, position, head)
+            if batch != NULL:
+                read_batch_header(batch, <size_t>head, &header)
+                if header.size_bytes > head and header.size_bytes <= segment.size_bytes - position:
+                    head = header.size_bytes
+                    batch = self.bytes_at(segment, position, head)
+            if batch == NULL:
+                scan.outcome = <int>self.window.filled if self.window.filled < 0 else -ENOMEM
+                return
+            scan.damage = self.check_batch(segment, batch, head, scan.next_offset, &size_bytes, &last_offset)
+            if scan.damage != NULL:
+                break
+            read_batch_header(batch, <size_t>head, &header)
+            if header.magic == 2:
+                scan.outcome = self.note_batch(segment, &header, position)
+                if scan.outcome < 0:
+                    return
+            scan.next_offset = last_offset + 1
+            position += size_bytes
+        scan.valid_bytes = position
+
+    cdef int note_batch(self, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil:
+        segment_index_batch(segment, header, position, self.log.limits.index_interval_bytes)
+        if header.partition_leader_epoch > self.log.leader_epochs.latest_epoch():
+            return self.log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        return 0
+
+    def find_sound_batch(self, int32_t index, int64_t position, int64_t next_offset):
+        """The base offset of the first sound batch at or after a position of a scanned segment, or None."""
+        cdef LogSegment* segment = self.segment_at(index)
+        cdef const uint8_t* batch
+        cdef int64_t at = position, size_bytes = 0, last_offset = 0, found = -1
+        cdef BatchHeader header
+        with nogil:
+            while found < 0 and at + BATCH_HEADER_SIZE <= segment.size_bytes:
+                batch = self.bytes_at(segment, at, BATCH_HEADER_SIZE)
+                if batch == NULL:
+                    break
+                # Cheap first: of all bytes only few have a 2 where a magic would be, and a length that fits.
+                if batch[MAGIC_POSITION] == 2:
+                    read_batch_header(batch, BATCH_HEADER_SIZE, &header)
+                    if header.size_bytes >= BATCH_HEADER_SIZE and header.size_bytes <= segment.size_bytes - at:
+                        batch = self.bytes_at(segment, at, header.size_bytes)
+                        if batch != NULL and self.check_batch(segment, batch, header.size_bytes, next_offset, &size_bytes,
+                                                              &last_offset) == NULL:
+                            found = header.base_offset
+                at += 1
+        return None if found < 0 else found
+
+    def commit(self, int32_t index, SegmentScan scan not None):
+        """Cuts the file at the end of its sound bytes and writes the new indexes; everything is synced."""
+        cdef LogSegment* segment = self.segment_at(index)
+        cdef int outcome
+        segment.size_bytes = scan.valid_bytes
+        with nogil:
+            outcome = segment_finish(segment)
+            if outcome >= 0:
+                outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
+        segment_close_idle(segment, 1)
+        self.log.disk_owner.check(outcome, self.log.directory)
+
+    # --- the whole log ----------------------------------------------------------------------------------------------
+
+    def open_active(self):
+        """Opens the last segment for appending and returns the log end offset; None when its end cannot be read."""
+        cdef LogSegment* segment = self.segment_at(self.log.segment_count - 1)
+        cdef int64_t end_offset = -1
+        cdef int outcome
+        segment_close_idle(segment, 1)
+        segment.writable = True
+        segment.roll_jitter_ms = self.log.next_jitter_ms()
+        with nogil:
+            outcome = segment_open(segment)
+            if outcome >= 0:
+                outcome = read_end_offset(segment, &end_offset)
+            if outcome >= 0:
+                outcome = segment_find_max_timestamp(segment)
+        if outcome == -EBADMSG:
+            segment.writable = False
+            segment_close_idle(segment, 1)
+            return None
+        self.log.disk_owner.check(outcome, self.log.directory)
+        return end_offset
+
+    def finish(self, int64_t start_offset, int64_t end_offset, int64_t recovery_point):
+        """The log's offsets, its epochs and producers within them. Afterwards the log may be used."""
+        cdef Log log = self.log
+        cdef int outcome
+        log.first_offset = log.high_watermark_at.offset = start_offset
+        log.next_offset = end_offset
+        log.flushed_offset = min(recovery_point, end_offset)
+        with nogil:
+            log.remember_boundary(log.end_metadata())
+            outcome = log.leader_epochs.truncate_from_end(end_offset)
+            if outcome >= 0:
+                outcome = log.leader_epochs.truncate_from_start(start_offset)
+            if outcome >= 0:
+                outcome = log.rebuild_producer_state(log.disk.now_ms(log.disk.context))
+            if outcome >= 0:
+                outcome = log.locate(start_offset, &log.high_watermark_at)
+            log.refresh_first_unstable()
+        log.disk_owner.check(outcome, log.directory)
+
+
+cdef int open_for_rebuild(LogSegment* segment) noexcept nogil:
+    """The .log file as it is, with two empty indexes."""
+    cdef char path[PATH_CAPACITY]
+    cdef int outcome = segment_file_path(segment, ".log", path, sizeof(path))
+    if outcome >= 0:
+        outcome = segment.disk.open(segment.disk.context, path, O_RDWR, 0)
+        segment.descriptor = max(outcome, -1)
+    if outcome >= 0:
+        outcome = segment_file_path(segment, ".index", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_create(&segment.offset_index, segment.disk, path, OFFSET_ENTRY_BYTES, segment.max_index_bytes)
+    if outcome >= 0:
+        outcome = segment_file_path(segment, ".timeindex", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_create(&segment.time_index, segment.disk, path, TIME_ENTRY_BYTES, segment.max_index_bytes)
+    return outcome
+
+
+cdef int read_end_offset(LogSegment* segment, int64_t* end_offset) noexcept nogil:
+    """The offset after the last batch, and the first batch's timestamp; -EBADMSG when batches do not end with the file."""
+    cdef BatchHeader header
+    cdef int64_t position = 0
+    cdef int outcome = segment_find_batch(segment, 0, 0, segment.size_bytes, &header, &position)
+    end_offset[0] = segment.base_offset
+    if outcome == BATCH_FOUND and header.magic == 2:
+        segment.first_timestamp = header.max_timestamp
+    if outcome == BATCH_FOUND and segment.offset_index.entries > 0:
+        position = offset_index_entry(&segment.offset_index, segment.base_offset,
+                                      segment.offset_index.entries - 1).position
+        outcome = segment_find_batch(segment, 0, position, segment.size_bytes, &header, &position)
+    while outcome == BATCH_FOUND:
+        end_offset[0] = header.last_offset + 1
+        position += header.size_bytes
+        if position >= segment.size_bytes:
+            break
+        outcome = segment_find_batch(segment, 0, position, segment.size_bytes, &header, &position)
+    return outcome if outcome < 0 else (0 if position == segment.size_bytes or segment.size_bytes == 0 else -EBADMSG)

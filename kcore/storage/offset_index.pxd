@@ -1,0 +1,20 @@
+"""The offset index of a segment: from a record's offset to the position of its batch in the .log file."""
+
+from libc.stdint cimport int32_t, int64_t
+from kcore.storage.index_file cimport IndexFile
+
+cdef enum:
+    OFFSET_ENTRY_BYTES = 8
+
+cdef struct OffsetPosition:
+    int64_t offset               # of the last record of a batch
+    int64_t position             # where that batch starts
+
+# The last entry at or below `offset`; the segment's start when there is none.
+cdef OffsetPosition offset_index_lookup(const IndexFile* index, int64_t base_offset, int64_t offset) noexcept nogil
+cdef OffsetPosition offset_index_entry(const IndexFile* index, int64_t base_offset, int32_t position) noexcept nogil
+cdef void offset_index_append(IndexFile* index, int64_t base_offset, int64_t offset, int64_t position) noexcept nogil
+# Drops the entries at or above `offset`.
+cdef void offset_index_truncate(IndexFile* index, int64_t base_offset, int64_t offset) noexcept nogil
+# Whether the entries fit a segment of `log_bytes`: the last one within it, the first no lower than its base.
+cdef bint offset_index_is_sane(const IndexFile* index, int64_t log_bytes) noexcept nogil

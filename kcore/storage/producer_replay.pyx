@@ -1,0 +1,117 @@
+"""How producer state comes back after a start or a truncation (`ProducerStateManager.truncateAndReload`).
+
+Crash policy: the newest snapshot at or below the log's end counts; one above it speaks of records that are gone and is
+deleted, one with a wrong checksum is deleted and the next older one is tried. What no snapshot covers is read from the
+batches. Runs under the log's append lock, or before anyone else sees the log.
+"""
+
+from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOMEM
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdio cimport snprintf
+from libc.stdlib cimport free, malloc
+from libc.string cimport strcmp
+from libcpp.algorithm cimport sort
+from libcpp.vector cimport vector
+from kcore.platform.disk cimport DiskOperations, read_whole_file
+from kcore.record.batch cimport CONTROL_MASK, BatchHeader
+from kcore.storage.producer_state cimport ProducerStateManager
+from kcore.storage.segment cimport (
+    BATCH_FOUND, LogSegment, segment_find_batch, segment_find_offset, segment_open,
+)
+
+cdef enum:
+    PATH_CAPACITY = 4096
+    OFFSET_DIGITS = 20
+
+ctypedef vector[int64_t] Offsets
+
+
+cdef int64_t snapshot_offset(const char* name) noexcept nogil:
+    """The offset in a snapshot's file name; -1 for any other name."""
+    cdef int64_t offset = 0
+    cdef int i
+    for i in range(OFFSET_DIGITS):
+        if name[i] < c"0" or name[i] > c"9":
+            return -1
+        offset = offset * 10 + (name[i] - c"0")
+    return offset if strcmp(name + OFFSET_DIGITS, ".snapshot") == 0 else -1
+
+
+cdef int note_snapshot(void* argument, const char* name, bint is_directory) noexcept nogil:
+    cdef int64_t offset = snapshot_offset(name)
+    if offset >= 0 and not is_directory:
+        (<Offsets*>argument).push_back(offset)
+    return 0
+
+
+cdef int load_snapshot(ProducerStateManager producers, const DiskOperations* disk, const char* path, int64_t offset,
+                       int64_t now_ms) noexcept nogil:
+    cdef uint8_t* data = NULL
+    cdef int64_t outcome = read_whole_file(disk, path, &data)
+    if outcome >= 0:
+        outcome = producers.restore(data, <size_t>outcome, offset, now_ms)
+    free(data)
+    return <int>outcome
+
+
+cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOperations* disk, const char* directory,
+                                  int64_t start_offset, int64_t end_offset, int64_t now_ms) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef Offsets offsets
+    cdef int outcome = disk.readdir(disk.context, directory, note_snapshot, &offsets)
+    if outcome < 0:
+        return outcome
+    sort(offsets.begin(), offsets.end())
+    while not offsets.empty():
+        if snprintf(path, sizeof(path), "%s/%020lld.snapshot", directory,
+                    <long long>offsets.back()) >= <int>sizeof(path):
+            return -ENAMETOOLONG
+        outcome = -EBADMSG
+        if offsets.back() <= end_offset:
+            outcome = load_snapshot(producers, disk, path, offsets.back(), now_ms)
+        if outcome >= 0:
+            return offsets.back()
+        if outcome != -EBADMSG:
+            return outcome
+        outcome = disk.unlink(disk.context, path)
+        if outcome < 0:
+            return outcome
+        offsets.pop_back()
+    producers.clear(start_offset)
+    return start_offset
+
+
+cdef int replay_batch(ProducerStateManager producers, LogSegment* segment, const BatchHeader* header,
+                      int64_t position) noexcept nogil:
+    """Data batches are accounted for by their header; what a control batch says stands in its record."""
+    cdef uint8_t* batch
+    cdef int64_t outcome
+    if not header.attributes & CONTROL_MASK:
+        producers.append(header, NULL, segment.base_offset, position)
+        return 0
+    batch = <uint8_t*>malloc(<size_t>header.size_bytes)
+    if batch == NULL:
+        return -ENOMEM
+    outcome = segment.disk.pread(segment.disk.context, segment.descriptor, batch, <size_t>header.size_bytes, position)
+    if outcome == header.size_bytes:
+        producers.append(header, batch, segment.base_offset, position)
+        outcome = 0
+    elif outcome >= 0:
+        outcome = -EBADMSG
+    free(batch)
+    return <int>outcome
+
+
+cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int64_t offset) noexcept nogil:
+    cdef BatchHeader header
+    cdef int64_t position = 0
+    cdef int outcome = segment_open(segment)
+    if outcome >= 0:
+        outcome = segment_find_offset(segment, offset, segment.size_bytes, &header, &position)
+    while outcome == BATCH_FOUND:
+        if header.magic == 2:
+            outcome = replay_batch(producers, segment, &header, position)
+        if outcome >= 0:
+            outcome = segment_find_batch(segment, offset, position + header.size_bytes, segment.size_bytes, &header,
+                                         &position)
+    return outcome

@@ -1,0 +1,72 @@
+"""What the log knows of idempotent and transactional producers (Kafka's `ProducerStateManager`)."""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from kcore.cursor cimport Cursor
+from kcore.platform.disk cimport DiskOperations
+from kcore.platform.sync cimport pthread_mutex_t
+from kcore.record.batch cimport BatchHeader
+from kcore.storage.local_log cimport LogOffsetMetadata
+
+cdef enum:
+    KEPT_BATCHES = 5             # per producer: how many of its latest batches a retry may repeat
+    NO_PRODUCER_ID = -1
+    NO_PRODUCER_EPOCH = -1
+    NO_SEQUENCE = -1
+
+cdef struct ProducedBatch:
+    int32_t last_sequence
+    int64_t last_offset
+    int32_t offset_delta
+    int64_t timestamp
+
+cdef struct ProducerEntry:
+    int64_t producer_id
+    int16_t producer_epoch
+    int32_t coordinator_epoch
+    int64_t last_timestamp
+    int64_t current_txn_first_offset             # -1 outside a transaction
+    ProducedBatch batches[5]                     # oldest first
+    int32_t batch_count
+
+cdef struct SequenceVerdict:
+    int16_t error
+    const char* message                          # static; NULL without an error
+    bint duplicate
+    ProducedBatch original                       # of a duplicate
+
+cdef class ProducerStateManager:
+    cdef void* producers                         # std::unordered_map<int64_t, ProducerEntry>
+    cdef void* ongoing                           # std::map: first offset -> transaction without a marker yet
+    cdef void* unreplicated                      # std::map: first offset -> ended, its marker not below the high watermark
+    cdef pthread_mutex_t lock
+    cdef int32_t transaction_count               # ongoing and unreplicated ones
+    cdef int64_t map_end_offset                  # everything below it is accounted for
+    cdef int64_t last_snapshot_offset
+    cdef readonly int64_t expiration_ms
+
+    # Epoch and sequence of the batch about to be appended: an error, a duplicate, or neither.
+    cdef int16_t check(self, const BatchHeader* header, int origin, SequenceVerdict* verdict) noexcept nogil
+    # Accounts for a batch that was written at a place of a segment; `batch` has header.size_bytes readable bytes.
+    cdef void append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
+                     int64_t position) noexcept nogil
+    cdef void advance_map_end(self, int64_t offset) noexcept nogil
+    # The first offset of the earliest transaction that is undecided below `high_watermark`; False when there is none.
+    cdef bint first_unstable(self, int64_t high_watermark, LogOffsetMetadata* out) noexcept nogil
+    cdef void clear(self, int64_t end_offset) noexcept nogil
+    # Writes `<directory>/<map end offset>.snapshot` unless that is there; a negated errno on failure.
+    cdef int take_snapshot(self, const DiskOperations* disk, const char* directory) noexcept nogil
+    cdef int restore(self, const uint8_t* data, size_t size, int64_t snapshot_offset, int64_t now_ms) noexcept nogil
+    # A transaction whose place in the log is not known (its first offset), and the place once it has been found.
+    cdef bint next_unplaced(self, int64_t* offset) noexcept nogil
+    cdef void place(self, int64_t offset, const LogOffsetMetadata* first) noexcept nogil
+    cdef int32_t producer_count(self) noexcept nogil
+    cdef bint find(self, int64_t producer_id, ProducerEntry* out) noexcept nogil
+    cdef bint is_duplicate(self, const ProducerEntry* entry, const BatchHeader* header,
+                           SequenceVerdict* verdict) noexcept nogil
+    cdef bint is_in_sequence(self, const ProducerEntry* entry, const BatchHeader* header) noexcept nogil
+    cdef ProducerEntry* entry_of(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil
+    cdef void append_data(self, const BatchHeader* header, int64_t segment_base_offset, int64_t position) noexcept nogil
+    cdef void append_marker(self, const BatchHeader* header, const uint8_t* batch) noexcept nogil
+    cdef void count_transactions(self) noexcept nogil
+    cdef int encode(self, uint8_t** out, size_t* size) noexcept nogil
+    cdef void restore_entry(self, Cursor* cursor, int64_t now_ms) noexcept nogil

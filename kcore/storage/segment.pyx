@@ -1,0 +1,335 @@
+"""A segment of a log (Kafka's `LogSegment`): `<base offset, 20 digits>.log` and its two indexes.
+
+The .log file is record batches back to back, as producers and leaders made them, offsets rising. Crash policy: the
+.log file is the truth, and only its unbroken valid run from the start counts; bytes past `size_bytes` are a torn append
+and are cut when the log is loaded; both indexes can be derived from it.
+
+Concurrency: fields of the active segment change under the log's append lock, `size_bytes` is stored with release and
+loaded with acquire. A segment leaves memory with its last reference; until then its files stay open or openable, so a
+response may send from a segment that retention has removed.
+"""
+
+from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOENT, ENOMEM
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdio cimport snprintf
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport strlen
+from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC
+from kcore.platform.disk cimport DiskOperations, DiskStat, iovec
+from kcore.platform.sync cimport (
+    atomic_add_32, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, pthread_mutex_destroy,
+    pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
+)
+from kcore.record.batch cimport (
+    BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_OK, BATCH_OLD_MAGIC, LOG_OVERHEAD, BatchHeader, BatchStatus,
+    read_batch_header,
+)
+from kcore.storage.index_file cimport (
+    index_close, index_create, index_is_full, index_load, index_sync, index_write_back,
+)
+from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, OffsetPosition, offset_index_append, offset_index_lookup
+from kcore.storage.time_index cimport (
+    TIME_ENTRY_BYTES, TimestampOffset, time_index_last, time_index_lookup, time_index_maybe_append,
+)
+
+cdef enum:
+    FILE_MODE = 0o644
+    PATH_CAPACITY = 4096
+    SUFFIX_BYTES = 4             # ".log"
+    SCAN_WINDOW_BYTES = 4096
+
+cdef int32_t live = 0
+
+# Everything that goes with a segment, the producer snapshot of its first offset too; the log goes first, so that a crash leaves orphans, never a gap.
+cdef const char** FILE_SUFFIXES = [b".log", b".index", b".timeindex", b".txnindex", b".snapshot"]
+cdef enum:
+    FILE_SUFFIX_COUNT = 5
+
+
+cdef int32_t live_segments() noexcept nogil:
+    return atomic_load_32(&live)
+
+
+def live_segment_count() -> int:
+    """How many segments are in memory; zero once every log is closed and every response is sent."""
+    return live_segments()
+
+
+cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, int64_t base_offset,
+                             int32_t max_index_bytes) noexcept nogil:
+    cdef LogSegment* segment = <LogSegment*>calloc(1, sizeof(LogSegment))
+    cdef size_t capacity = strlen(directory) + 32
+    if segment == NULL:
+        return NULL
+    segment.path = <char*>malloc(capacity)
+    if segment.path == NULL:
+        free(segment)
+        return NULL
+    snprintf(segment.path, capacity, "%s/%020lld.log", directory, <long long>base_offset)
+    pthread_mutex_init(&segment.open_lock, NULL)
+    segment.references = 1
+    segment.disk = disk
+    segment.base_offset = base_offset
+    segment.max_index_bytes = max_index_bytes
+    segment.descriptor = -1
+    segment.offset_index.descriptor = segment.time_index.descriptor = -1
+    segment.first_timestamp = segment.max_timestamp = -1
+    segment.offset_of_max_timestamp = base_offset
+    atomic_add_32(&live, 1)
+    return segment
+
+
+cdef int segment_file_path(const LogSegment* segment, const char* suffix, char* out, size_t capacity) noexcept nogil:
+    """`<directory>/<base offset><suffix>`, with `.deleted` when the segment is."""
+    cdef int stem = <int>strlen(segment.path) - SUFFIX_BYTES
+    cdef int length = snprintf(out, capacity, "%.*s%s%s", stem, segment.path, suffix,
+                               <const char*>".deleted" if segment.deleted else <const char*>"")
+    return 0 if length < <int>capacity else -ENAMETOOLONG
+
+
+cdef int open_log_file(LogSegment* segment, int flags) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef int outcome = segment_file_path(segment, ".log", path, sizeof(path))
+    if outcome >= 0:
+        outcome = segment.disk.open(segment.disk.context, path, flags, FILE_MODE)
+    if outcome < 0:
+        return outcome
+    segment.descriptor = outcome
+    return 0
+
+
+cdef void close_files(LogSegment* segment) noexcept nogil:
+    if segment.descriptor >= 0:
+        segment.disk.close(segment.disk.context, segment.descriptor)
+        segment.descriptor = -1
+    index_close(&segment.offset_index, segment.disk)
+    index_close(&segment.time_index, segment.disk)
+    atomic_store_32(&segment.is_open, 0)
+
+
+cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef int outcome = open_log_file(segment, O_RDWR | O_CREAT | O_TRUNC)
+    if outcome >= 0:
+        outcome = segment_file_path(segment, ".index", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_create(&segment.offset_index, segment.disk, path, OFFSET_ENTRY_BYTES, segment.max_index_bytes)
+    if outcome >= 0:
+        outcome = segment_file_path(segment, ".timeindex", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_create(&segment.time_index, segment.disk, path, TIME_ENTRY_BYTES, segment.max_index_bytes)
+    if outcome < 0:
+        close_files(segment)
+        return outcome
+    segment.writable = True
+    segment.created_ms = now_ms
+    atomic_store_32(&segment.is_open, 1)
+    return 0
+
+
+cdef int segment_stat(LogSegment* segment) noexcept nogil:
+    cdef DiskStat stat
+    cdef int outcome = segment.disk.stat(segment.disk.context, segment.path, &stat)
+    if outcome < 0:
+        return outcome
+    segment.size_bytes = stat.size_bytes
+    segment.created_ms = stat.modified_ms
+    return 0
+
+
+cdef int load_index(LogSegment* segment, IndexFile* index, const char* suffix, int32_t entry_bytes) noexcept nogil:
+    """A read-only segment without an index reads from its start; an index of zero entries says just that."""
+    cdef char path[PATH_CAPACITY]
+    cdef int outcome = segment_file_path(segment, suffix, path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_load(index, segment.disk, path, entry_bytes, segment.max_index_bytes, segment.writable)
+    return 0 if outcome == -ENOENT and not segment.writable else outcome
+
+
+cdef int open_files(LogSegment* segment) noexcept nogil:
+    cdef TimestampOffset newest
+    cdef int outcome = open_log_file(segment, O_RDWR if segment.writable else O_RDONLY)
+    if outcome >= 0:
+        outcome = load_index(segment, &segment.offset_index, ".index", OFFSET_ENTRY_BYTES)
+    if outcome >= 0:
+        outcome = load_index(segment, &segment.time_index, ".timeindex", TIME_ENTRY_BYTES)
+    if outcome < 0:
+        close_files(segment)
+        return outcome
+    newest = time_index_last(&segment.time_index, segment.base_offset)
+    if newest.timestamp > segment.max_timestamp:
+        segment.offset_of_max_timestamp = newest.offset
+        segment.max_timestamp = newest.timestamp
+    return 0
+
+
+cdef int segment_open(LogSegment* segment) noexcept nogil:
+    cdef int outcome = 0
+    if atomic_load_32(&segment.is_open):
+        return 0
+    pthread_mutex_lock(&segment.open_lock)
+    if not atomic_load_32(&segment.is_open):
+        outcome = open_files(segment)
+        if outcome >= 0:
+            atomic_store_32(&segment.is_open, 1)
+    pthread_mutex_unlock(&segment.open_lock)
+    return outcome
+
+
+cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil:
+    pthread_mutex_lock(&segment.open_lock)
+    if not segment.writable and atomic_load_32(&segment.references) <= references:
+        close_files(segment)
+    pthread_mutex_unlock(&segment.open_lock)
+
+
+cdef void segment_acquire(LogSegment* segment) noexcept nogil:
+    atomic_add_32(&segment.references, 1)
+
+
+cdef void segment_release(LogSegment* segment) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef int i
+    if atomic_add_32(&segment.references, -1) > 0:
+        return
+    close_files(segment)
+    if segment.deleted:
+        # A file that is gone already went with its directory; one that stays is removed when the log is next loaded.
+        for i in range(FILE_SUFFIX_COUNT):
+            if segment_file_path(segment, FILE_SUFFIXES[i], path, sizeof(path)) >= 0:
+                segment.disk.unlink(segment.disk.context, path)
+    pthread_mutex_destroy(&segment.open_lock)
+    free(segment.path)
+    free(segment)
+    atomic_add_32(&live, -1)
+
+
+cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size) noexcept nogil:
+    cdef iovec part
+    cdef int64_t outcome
+    part.iov_base = <void*>records
+    part.iov_len = size
+    outcome = segment.disk.pwritev(segment.disk.context, segment.descriptor, &part, 1, segment.size_bytes)
+    return <int>outcome if outcome < 0 else 0
+
+
+cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, int64_t position,
+                              int32_t index_interval_bytes) noexcept nogil:
+    if position == 0:
+        segment.first_timestamp = header.max_timestamp
+    if header.max_timestamp > segment.max_timestamp:
+        atomic_store_64(&segment.offset_of_max_timestamp, header.last_offset)
+        atomic_store_64(&segment.max_timestamp, header.max_timestamp)
+    if segment.bytes_since_last_index_entry > index_interval_bytes and not index_is_full(&segment.offset_index):
+        offset_index_append(&segment.offset_index, segment.base_offset, header.last_offset, position)
+        time_index_maybe_append(&segment.time_index, segment.base_offset, segment.max_timestamp,
+                                segment.offset_of_max_timestamp, False)
+        segment.bytes_since_last_index_entry = 0
+    segment.bytes_since_last_index_entry += header.size_bytes
+
+
+cdef inline bint is_readable(BatchStatus status, const BatchHeader* header) noexcept nogil:
+    """Whether the header's length and last offset may be used; of magic 0 and 1 the offset field is the last one's."""
+    return status == BATCH_OK or (status == BATCH_INCOMPLETE and header.magic >= 0) or status == BATCH_OLD_MAGIC
+
+
+cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, int64_t end, BatchHeader* header,
+                            int64_t* position) noexcept nogil:
+    cdef uint8_t window[SCAN_WINDOW_BYTES]
+    cdef int64_t at = start
+    cdef int64_t window_start = start
+    cdef int64_t filled = 0
+    cdef int64_t available
+    while at + LOG_OVERHEAD < end:
+        available = window_start + filled - at
+        if available < BATCH_HEADER_SIZE and window_start + filled < end:
+            window_start = at
+            filled = segment.disk.pread(segment.disk.context, segment.descriptor, window,
+                                        <size_t>min(<int64_t>SCAN_WINDOW_BYTES, end - at), at)
+            if filled < 0:
+                return <int>filled
+            available = filled
+        if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), header):
+            return -EBADMSG
+        if header.magic < 2:
+            header.last_offset = header.base_offset
+        if header.last_offset >= offset:
+            position[0] = at
+            return BATCH_FOUND
+        at += header.size_bytes
+    return BATCH_PAST_END
+
+
+cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, BatchHeader* header,
+                             int64_t* position) noexcept nogil:
+    cdef OffsetPosition start = offset_index_lookup(&segment.offset_index, segment.base_offset, offset)
+    return segment_find_batch(segment, offset, start.position if start.position < end else 0, end, header, position)
+
+
+cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t start_offset, int64_t end,
+                                BatchHeader* header, int64_t* position) noexcept nogil:
+    # An entry of exactly this time may have records of it before its offset: one of an older time has none.
+    cdef TimestampOffset older = time_index_lookup(&segment.time_index, segment.base_offset, timestamp - 1)
+    cdef int outcome = segment_find_offset(segment, max(older.offset, start_offset), end, header, position)
+    while outcome == BATCH_FOUND and header.magic == 2 and header.max_timestamp < timestamp:
+        outcome = segment_find_batch(segment, 0, position[0] + header.size_bytes, end, header, position)
+    return outcome
+
+
+cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil:
+    cdef TimestampOffset newest = time_index_last(&segment.time_index, segment.base_offset)
+    cdef int64_t position = 0
+    cdef BatchHeader header
+    cdef int outcome = BATCH_PAST_END
+    segment.max_timestamp = newest.timestamp
+    segment.offset_of_max_timestamp = newest.offset
+    if segment.size_bytes > 0:
+        outcome = segment_find_offset(segment, newest.offset, segment.size_bytes, &header, &position)
+    while outcome == BATCH_FOUND:
+        if header.magic == 2 and header.max_timestamp > segment.max_timestamp:
+            segment.max_timestamp = header.max_timestamp
+            segment.offset_of_max_timestamp = header.last_offset
+        outcome = segment_find_batch(segment, 0, position + header.size_bytes, segment.size_bytes, &header, &position)
+    return outcome
+
+
+cdef int segment_sync(LogSegment* segment) noexcept nogil:
+    cdef int outcome = segment_open(segment)
+    if outcome >= 0:
+        outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
+    if segment.writable:
+        return outcome
+    if outcome >= 0:
+        outcome = index_sync(&segment.offset_index, segment.disk)
+    if outcome >= 0:
+        outcome = index_sync(&segment.time_index, segment.disk)
+    return outcome
+
+
+cdef int segment_finish(LogSegment* segment) noexcept nogil:
+    cdef int outcome
+    time_index_maybe_append(&segment.time_index, segment.base_offset, segment.max_timestamp,
+                            segment.offset_of_max_timestamp, True)
+    outcome = segment.disk.ftruncate(segment.disk.context, segment.descriptor, segment.size_bytes)
+    if outcome >= 0:
+        outcome = index_write_back(&segment.offset_index, segment.disk)
+    if outcome >= 0:
+        outcome = index_write_back(&segment.time_index, segment.disk)
+    if outcome >= 0:
+        segment.writable = False
+    return outcome
+
+
+cdef int segment_rename_deleted(LogSegment* segment) noexcept nogil:
+    cdef char source[PATH_CAPACITY]
+    cdef char target[PATH_CAPACITY]
+    cdef int outcome, i
+    for i in range(FILE_SUFFIX_COUNT):
+        outcome = segment_file_path(segment, FILE_SUFFIXES[i], source, sizeof(source))
+        if outcome < 0 or snprintf(target, sizeof(target), "%s.deleted", source) >= <int>sizeof(target):
+            return -ENAMETOOLONG
+        outcome = segment.disk.rename(segment.disk.context, source, target)
+        if outcome < 0 and outcome != -ENOENT:
+            return outcome
+    segment.deleted = True
+    return 0
