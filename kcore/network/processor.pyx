@@ -11,8 +11,8 @@ costs no system call. Only then is EPOLLIN dropped, and armed again when the con
 Bounds: a frame by `socket.request.max.bytes`; a turn by TURN_BYTES and TURN_FRAMES; unsent answers by UNSENT_PARTS and by not
 executing further; the request channel by its own. A frame that breaks a rule closes its connection with one WARN.
 
-Stopping: while it drains, nothing new is executed; the loop ends once every request in flight is answered and sent, or at
-the deadline, and closes what is left.
+Stopping: while it drains, nothing new is executed, and a connection is closed as soon as it has nothing in flight and
+nothing unsent; the loop ends with the last one, or at the deadline.
 
 Concurrency: all state belongs to the loop's thread, except the inbox (its own lock), the counters (atomic stores) and
 `draining`. Nothing here waits for a lock that is held across a system call, nor for the GIL.
@@ -327,14 +327,15 @@ cdef class Processor:
             connection = self.table.idle_first
 
     cdef bint is_drained(self) noexcept nogil:
+        """Closes what has nothing in flight and nothing unsent; whether nothing else is left, or the time is over."""
         cdef Connection* connection = self.table.idle_first
-        if self.now_ns >= atomic_load_64(&self.drain_deadline_ns):
-            return True
+        cdef Connection* following
         while connection != NULL:
-            if connection.in_flight or has_unsent(connection):
-                return False
-            connection = connection.idle_next
-        return True
+            following = connection.idle_next
+            if not connection.in_flight and not has_unsent(connection):
+                self.close(connection)
+            connection = following
+        return self.table.count == 0 or self.now_ns >= atomic_load_64(&self.drain_deadline_ns)
 
     cdef void close_everything(self) noexcept nogil:
         while table_any(&self.table) != NULL:

@@ -1,0 +1,3 @@
+from kcore.logger import Logger
+
+LOG: Logger
