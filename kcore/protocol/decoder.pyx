@@ -47,7 +47,9 @@ cdef int64_t read_length(Reader* reader, Kind kind, bint compact, bint nullable)
         length = read_int16(&reader.cursor)
     else:
         length = read_int32(&reader.cursor)
-    check(reader)
+    if reader.cursor.failed:
+        reader.cursor = before
+        raise malformed(reader, "the bytes end within a length, or it is too long")
     if length < -1 or (length == -1 and not nullable) or (kind == KIND_STRING and length > INT16_MAX):
         reader.cursor = before
         raise malformed(reader, "null is not allowed here" if length == -1 else f"{length} is no length")

@@ -1,4 +1,4 @@
-"""Values for the fields of any message, made from its schema: empty, null, smallest, largest, random, with unknown tags."""
+"""Values for the fields of any message, made from its schema: empty, null, smallest, largest, random, tagged."""
 
 from __future__ import annotations
 

@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 from kio.serial import entity_reader, entity_writer
 
-
 from kcore.protocol.codec import MessageType
-
 from kcore.protocol.message import Message
 from kcore.protocol.notation import includes
 from tests.unit.protocol import samples
