@@ -16,10 +16,12 @@ process ends with 1.
 from __future__ import annotations
 
 import os
+import time
 
 from kcore import errors
 from kcore.config.listeners import ANY_HOSTS, Endpoint
 from kcore.controller.controller import Controller
+from kcore.coordinator.group.coordinator import GroupCoordinator
 from kcore.logger import get_logger
 from kcore.metadata.cache import MetadataCache
 from kcore.metadata.image import BrokerRegistration
@@ -28,6 +30,7 @@ from kcore.network.dispatch import DispatchTable
 from kcore.network.request_channel import RequestChannel
 from kcore.network.socket_server import SocketServer
 from kcore.purgatory.purgatory import Purgatory
+from kcore.purgatory.timer import Timer
 from kcore.replication.replica_manager import ReplicaManager
 from kcore.server import apis
 from kcore.server.delayed_requests import DelayedRequests
@@ -142,6 +145,9 @@ class Broker:
         self.delayed_requests = DelayedRequests(self.request_channel)
         self.fetch_purgatory = self._purgatory("Fetch", "fetch.purgatory.purge.interval.requests")
         self.produce_purgatory = self._purgatory("Produce", "producer.purgatory.purge.interval.requests")
+        self._group_timer = Timer(self.request_channel, "Group")
+        self._undo.append(self._group_timer.shutdown)
+        self.group_coordinator = GroupCoordinator(config, self._group_timer, now_ms)
         self.replica_manager = ReplicaManager(self.broker_id, self.fetch_purgatory, self.produce_purgatory)
         endpoints = config.listeners.endpoints
         self.socket_server = SocketServer(
@@ -197,7 +203,14 @@ class Broker:
         )
         self._undo.append(self._unregister)
         self._store.subscribe(self.metadata_cache.publish)
-        publisher = MetadataPublisher(self.broker_id, self.config, self.log_manager, self.replica_manager)
+        publisher = MetadataPublisher(
+            self.broker_id,
+            self.config,
+            self.log_manager,
+            self.replica_manager,
+            self.group_coordinator,
+            self.scheduler,
+        )
         self.metadata_cache.subscribe(publisher.publish)
 
     def _serve(self) -> None:
@@ -309,6 +322,11 @@ def real_disk() -> Disk:
     from kcore.platform.real_disk import RealDisk
 
     return RealDisk()
+
+
+def now_ms() -> int:
+    """The wall clock."""
+    return int(time.time() * 1000)
 
 
 def hosted_topics(image: MetadataImage, broker_id: int) -> dict[str, HostedTopic]:

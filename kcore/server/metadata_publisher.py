@@ -1,5 +1,4 @@
-"""Makes this broker what the metadata says it is: opens and deletes logs, takes and gives up leadership
-(BrokerMetadataPublisher).
+"""Makes this broker what the metadata says it is: logs, leadership, coordination (BrokerMetadataPublisher).
 
 It hears of every committed change in order, on the thread that made the change and before the client is answered, so
 that a topic can be written to as soon as its creation is acknowledged. A partition whose log cannot be made stays
@@ -11,14 +10,17 @@ from __future__ import annotations
 from kcore.config.topic import TopicConfig
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
-from kcore.metadata.image import TOPIC_RESOURCE
+from kcore.metadata.image import GROUP_METADATA_TOPIC, TOPIC_RESOURCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.config.broker import BrokerConfig
+    from kcore.coordinator.group.coordinator import GroupCoordinator
     from kcore.metadata.image import MetadataDelta, MetadataImage, PartitionState, TopicImage
+    from kcore.replication.partition import Partition
     from kcore.replication.replica_manager import ReplicaManager
     from kcore.storage.log_manager import LogManager
+    from kcore.storage.scheduler import Scheduler
 
 LOG = get_logger("kcore.server.metadata")
 
@@ -26,13 +28,23 @@ LOG = get_logger("kcore.server.metadata")
 class MetadataPublisher:
     """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`; the first call is the state at the start."""
 
-    __slots__ = ("_broker_id", "_config", "_logs", "_replicas", "_started")
+    __slots__ = ("_broker_id", "_config", "_groups", "_logs", "_replicas", "_scheduler", "_started")
 
-    def __init__(self, broker_id: int, config: BrokerConfig, logs: LogManager, replicas: ReplicaManager) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        logs: LogManager,
+        replicas: ReplicaManager,
+        groups: GroupCoordinator,
+        scheduler: Scheduler,
+    ) -> None:
         self._broker_id = broker_id
         self._config = config
         self._logs = logs
         self._replicas = replicas
+        self._groups = groups
+        self._scheduler = scheduler
         self._started = False
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -62,15 +74,29 @@ class MetadataPublisher:
                 )
                 partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log)
             if state.leader == self._broker_id:
+                led_before = partition.leader_id == self._broker_id
                 minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
                 partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
+                if state.topic == GROUP_METADATA_TOPIC and not led_before:
+                    self._coordinate(partition)
         except (OSError, KafkaError) as error:
             LOG.error("Partition %s-%d is offline: %s", state.topic, state.partition, error)
+
+    def _coordinate(self, partition: Partition) -> None:
+        """Takes over the groups of a partition of `__consumer_offsets`; an empty one needs no background work."""
+        self._groups.announce([partition.index])
+        if partition.log.end_offset == partition.log.start_offset:
+            self._groups.load(partition)
+        else:
+            self._scheduler.schedule(f"load-offsets-{partition.index}", lambda: self._groups.load(partition))
 
     def _delete(self, topic: TopicImage) -> None:
         held = [state for state in topic.partitions if self._broker_id in state.replicas]
         for state in held:
             self._replicas.remove(state.topic, state.partition)
+            if state.topic == GROUP_METADATA_TOPIC:
+                self._groups.unload(state.partition)
+        self._scheduler.schedule(f"forget-offsets-{topic.name}", lambda: self._groups.forget_topic(topic.name))
         self._logs.delete_logs([(state.topic, state.partition) for state in held])
 
     def _reconfigure(self, image: MetadataImage, name: str) -> None:

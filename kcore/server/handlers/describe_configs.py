@@ -7,7 +7,7 @@ of which there are none while configurations cannot be changed at run time.
 from __future__ import annotations
 
 from kcore import errors
-from kcore.controller.topic_names import validate_topic_name
+from kcore.controller.topic_name import validate_topic_name
 from kcore.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kcore.server.config_description import describe_broker, describe_topic
 

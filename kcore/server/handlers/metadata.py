@@ -8,7 +8,7 @@ Versions before v6 know no LISTENER_NOT_FOUND. A topic made by this very request
 from __future__ import annotations
 
 from kcore import errors, uuid
-from kcore.controller.topic_names import validate_topic_name
+from kcore.controller.topic_name import validate_topic_name
 from kcore.metadata.image import NO_LEADER
 from kcore.server import authorized_operations
 
