@@ -36,11 +36,11 @@ cdef Connection* connection_new(ByteStream* stream) noexcept nogil:
 
 cdef void connection_free(Connection* connection, BufferPool* pool) noexcept nogil:
     cdef int32_t i
+    for i in range(connection.head, connection.count):
+        release_part(&connection.parts[i])
     connection.stream.close(connection.stream)
     if connection.buffer != NULL:
         pool_give(pool, connection.buffer, connection.capacity)
-    for i in range(connection.head, connection.count):
-        release_part(&connection.parts[i])
     free(connection.parts)
     free(connection)
 

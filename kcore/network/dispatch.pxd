@@ -7,7 +7,7 @@ cdef enum Disposition:
     RESPONDED = 0    # `response` is filled in (or marked empty)
     DELAYED = 1      # the handler answers later, from any thread, with SocketServer.respond(connection, ...)
     TO_HANDLER = 2   # nothing was done: a Python handler takes it
-    CLOSE = 3        # close the connection without an answer
+    CLOSE = 3        # close the connection without an answer, once those to earlier requests are sent
 
 # A whole request, borrowed from the connection's receive buffer for the time of the call. The handler may write
 # into `frame` (offsets are assigned in place).

@@ -398,11 +398,11 @@ cdef class Processor:
             size = <int32_t>be32toh(prefix)
             if size <= 0:
                 self.refuse(connection, b"a request of %lld bytes is no request", size, 0)
-                return PROGRESS_CLOSED
+                return PROGRESS_PAUSED
             if size > self.limits.max_request_bytes:
                 self.refuse(connection, b"a request of %lld bytes is larger than socket.request.max.bytes (%lld)",
                             size, self.limits.max_request_bytes)
-                return PROGRESS_CLOSED
+                return PROGRESS_PAUSED
             connection.expected_bytes = <size_t>size + LENGTH_PREFIX
             if buffered_bytes(connection) < connection.expected_bytes or atomic_load_32(&self.draining):
                 return PROGRESS_PAUSED
@@ -426,7 +426,7 @@ cdef class Processor:
         if not read_request_header(frame, size, self.dispatch.entries, &request):
             self.refuse(connection, b"the header of a request of %lld bytes (API key %lld) is malformed",
                         <int64_t>size, request.api_key)
-            return False
+            return True
         request.connection = connection.id
         request.listener = connection.listener
         request.received_ns = self.now_ns
@@ -438,8 +438,8 @@ cdef class Processor:
             return True
         if disposition == TO_HANDLER:
             return self.hand_over(connection, &request)
-        self.close(connection)
-        return False
+        connection.close_after_send = True
+        return True
 
     cdef Disposition ask_native_handler(self, NativeRequest* request) noexcept nogil:
         cdef const DispatchEntry* entry
@@ -510,9 +510,10 @@ cdef class Processor:
             self.close(connection)
 
     cdef void refuse(self, Connection* connection, const char* rule, int64_t first, int64_t second) noexcept nogil:
+        """Closes the connection, after the answers to what came before."""
         report(self.channel, REPORT_WARN, b"Closing the connection of", &connection.client, rule, first, second)
         count(&self.counters.connections_refused, 1)
-        self.close(connection)
+        connection.close_after_send = True
 
     cdef void arm(self, Connection* connection) noexcept nogil:
         """Watches for what the connection waits for; see the module's remark on EPOLLIN of a muted one."""
