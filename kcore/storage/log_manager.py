@@ -9,8 +9,8 @@ written every few seconds and at shutdown. A deleted log is renamed to `-delete`
 and its offsets leave the checkpoints at the same time, so that a new log of its name can never inherit them.
 
 Failures: a directory with an I/O error goes offline with its logs (`on_directory_failure` hears of the partitions),
-and the others go on; when none is left, `on_all_directories_failed` has to stop the broker. An error that the data plane
-met is found by the next checkpoint of high watermarks, which asks every log.
+and the others go on; when none is left, `on_all_directories_failed` has to stop the broker. An error that the data
+plane met is found by the next checkpoint of high watermarks, which asks every log.
 
 Concurrency: handler threads and the scheduler call at once. `_lock` guards the tables, and the making and deleting of
 logs; it is not held over flushes, retention, recovery and callbacks.
@@ -36,6 +36,7 @@ from kcore.storage.recovery_threads import run_jobs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any
 
     from kcore.config.broker import BrokerConfig
     from kcore.platform.disk import Disk
@@ -52,14 +53,15 @@ log = get_logger(__name__)
 
 
 class ManagedLog:
-    """A log, where it lies and to which topic it belongs."""
+    """A log, where it lies, to which topic it belongs and how it is configured."""
 
-    __slots__ = ("log", "log_dir", "topic_id")
+    __slots__ = ("config", "log", "log_dir", "topic_id")
 
-    def __init__(self, opened: Log, log_dir: LogDir, topic_id: bytes) -> None:
+    def __init__(self, opened: Log, log_dir: LogDir, topic_id: bytes, config: LogConfig) -> None:
         self.log = opened
         self.log_dir = log_dir
         self.topic_id = topic_id
+        self.config = config
 
 
 class LogManager:
@@ -67,6 +69,7 @@ class LogManager:
 
     __slots__ = (
         "_config",
+        "_configs",
         "_disk",
         "_initial_high_watermarks",
         "_lock",
@@ -74,7 +77,6 @@ class LogManager:
         "_logs",
         "_offline",
         "_scheduler",
-        "_topic_overrides",
         "high_watermarks",
         "on_all_directories_failed",
         "on_directory_failure",
@@ -89,7 +91,8 @@ class LogManager:
         self._logs: dict[TopicPartition, ManagedLog] = {}
         # Partitions whose directory failed after they were opened.
         self._offline: set[TopicPartition] = set()
-        self._topic_overrides: dict[str, Mapping[str, str]] = {}
+        # By topic.
+        self._configs: dict[str, LogConfig] = {}
         # As the last checkpoints had them when the broker started.
         self._initial_high_watermarks: dict[TopicPartition, int] = {}
         # Where the broker's high watermarks come from; None: from the logs themselves.
@@ -116,7 +119,7 @@ class LogManager:
         `partition.metadata`.
         """
         self._log_dirs.on_failure = self._directory_failed
-        self._topic_overrides = {name: topic.overrides for name, topic in topics.items()}
+        self._configs = {name: self._log_config(topic.overrides) for name, topic in topics.items()}
         self._log_dirs.claim(broker_id, cluster_id)
         scans = []
         for log_dir in self._log_dirs.online():
@@ -148,45 +151,48 @@ class LogManager:
             if not log_dir.is_online:
                 self._offline.add(key)
                 return
-            recovery_point = scan.recovery_points.get(key, 0)
-            opened = self._open_log(log_dir, key, recovery_point, scan.log_start_offsets.get(key, 0))
+            recovery_point, start_offset = scan.recovery_points.get(key, 0), scan.log_start_offsets.get(key, 0)
+            entry = self._open_log(log_dir, key, topic_id, recovery_point, start_offset)
             with self._lock:
-                self._logs[key] = ManagedLog(opened, log_dir, topic_id)
+                self._logs[key] = entry
                 self._initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
 
-    def _open_log(self, log_dir: LogDir, key: TopicPartition, recovery_point: int = 0, start_offset: int = 0) -> Log:
+    def _open_log(
+        self, log_dir: LogDir, key: TopicPartition, topic_id: bytes, recovery_point: int = 0, start_offset: int = 0
+    ) -> ManagedLog:
         topic, partition = key
-        return load_log(
+        config = self._configs[topic]
+        opened = load_log(
             self._disk,
             f"{log_dir.path}/{directory_name(topic, partition)}",
             topic,
             partition,
-            self._log_config(topic),
+            config,
             recovery_point=recovery_point,
             log_start_offset=start_offset,
             clean_shutdown=log_dir.had_clean_shutdown,
-            on_failure=lambda _, error: self._log_dirs.fail(log_dir, error),
+            on_failure=lambda _, error: self._fail_later(log_dir, error),
         )
+        return ManagedLog(opened, log_dir, topic_id, config)
 
     # Configuration
 
-    def _log_config(self, topic: str) -> LogConfig:
-        config = LogConfig.from_properties(self._topic_config(topic))
+    def _log_config(self, overrides: Mapping[str, str]) -> LogConfig:
+        properties: Any = TopicConfig(self._config, overrides)
+        config = LogConfig.from_properties(properties)
         # The one setting of a log that no topic can override.
         config.producer_expiration_ms = self._config.number("producer.id.expiration.ms")
         return config
 
-    def _topic_config(self, topic: str) -> TopicConfig:
-        return TopicConfig(self._config, self._topic_overrides.get(topic))
-
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Gives the logs of a topic their new configuration, from the next append on."""
+        config = self._log_config(overrides)
         with self._lock:
-            self._topic_overrides[topic] = dict(overrides)
-            managed = [entry.log for key, entry in self._logs.items() if key[0] == topic]
-        config = self._log_config(topic)
-        for opened in managed:
-            opened.update_config(config)
+            self._configs[topic] = config
+            entries = [entry for key, entry in self._logs.items() if key[0] == topic]
+        for entry in entries:
+            entry.config = config
+            entry.log.update_config(config)
 
     # Logs
 
@@ -199,6 +205,10 @@ class LogManager:
         """Every log that is open."""
         with self._lock:
             return {key: entry.log for key, entry in self._logs.items()}
+
+    def offline_directories(self) -> list[str]:
+        """The log directories out of use."""
+        return [log_dir.path for log_dir in self._log_dirs if not log_dir.is_online]
 
     def is_offline(self, topic: str, partition: int) -> bool:
         """Whether the directory of a partition failed."""
@@ -234,8 +244,8 @@ class LogManager:
                         )
                     return entry.log
                 log_dir = self._directory_for_new_log(key, is_new)
-                if overrides is not None:
-                    self._topic_overrides[topic] = dict(overrides)
+                if overrides is not None or topic not in self._configs:
+                    self._configs[topic] = self._log_config(overrides or {})
                 failure: Exception
                 try:
                     return self._create_log(log_dir, key, topic_id)
@@ -246,7 +256,7 @@ class LogManager:
 
     def _directory_for_new_log(self, key: TopicPartition, is_new: bool) -> LogDir:
         online = self._log_dirs.online()
-        offline = [log_dir.path for log_dir in self._log_dirs if not log_dir.is_online]
+        offline = self.offline_directories()
         if not online or key in self._offline or (offline and not is_new):
             raise errors.KafkaStorageError(
                 f"Can not create log for {key[0]}-{key[1]} because log directories {', '.join(offline)} are offline"
@@ -262,10 +272,10 @@ class LogManager:
         self._disk.mkdirs(path)
         write_topic_id(self._disk, path, topic_id)
         self._disk.fsync_dir(log_dir.path)
-        opened = self._open_log(log_dir, key)
-        self._logs[key] = ManagedLog(opened, log_dir, topic_id)
+        entry = self._open_log(log_dir, key, topic_id)
+        self._logs[key] = entry
         log.info("Created log for partition %s-%d in %s", *key, path)
-        return opened
+        return entry.log
 
     def delete_log(self, topic: str, partition: int) -> None:
         """`delete_logs` of one."""
@@ -275,17 +285,18 @@ class LogManager:
         """Closes logs and renames their directories for removal after `file.delete.delay.ms`; unknown ones are none."""
         touched: dict[int, LogDir] = {}
         for key in partitions:
-            with self._lock:
-                self._offline.discard(key)
-                self._initial_high_watermarks.pop(key, None)
-                entry = self._logs.pop(key, None)
-                if entry is None:
-                    continue
-                with self._log_dirs.guard(entry.log_dir):
-                    self._set_aside_for_removal(key, entry)
-                    touched[id(entry.log_dir)] = entry.log_dir
+            self._offline.discard(key)
+            self._initial_high_watermarks.pop(key, None)
+            entry = self._logs.get(key)
+            if entry is not None:
+                touched[id(entry.log_dir)] = entry.log_dir
+                # The lock is given back before a failure is told.
+                with self._log_dirs.guard(entry.log_dir), self._lock:
+                    if self._logs.pop(key, None) is not None:
+                        self._set_aside_for_removal(key, entry)
         for log_dir in touched.values():
             with self._log_dirs.guard(log_dir):
+                self._disk.fsync_dir(log_dir.path)
                 self._write_checkpoints(log_dir)
 
     def _set_aside_for_removal(self, key: TopicPartition, entry: ManagedLog) -> None:
@@ -293,10 +304,8 @@ class LogManager:
         name = renamed(*key, DELETE_SUFFIX)
         entry.log.close()
         self._disk.rename(f"{log_dir.path}/{directory_name(*key)}", f"{log_dir.path}/{name}")
-        self._disk.fsync_dir(log_dir.path)
-        delay_ms = self._topic_config(key[0]).number("file.delete.delay.ms")
         log.info("Log of partition %s-%d is marked for deletion as %s", *key, name)
-        self._schedule_removal(log_dir, name, delay_ms)
+        self._schedule_removal(log_dir, name, entry.config.file_delete_delay_ms)
 
     def _schedule_removal(self, log_dir: LogDir, name: str, delay_ms: int) -> None:
         def remove() -> None:
@@ -337,14 +346,14 @@ class LogManager:
         with self._log_dirs.guard(entry.log_dir):
             if entry.log.delete_old_segments(self._disk.now_ms()):
                 # Renamed for now; the same call removes the files once their time has come.
-                delay_ms = entry.log.config.file_delete_delay_ms + 1
+                delay_ms = entry.config.file_delete_delay_ms + 1
                 self._scheduler.schedule("delete-file", lambda: self._delete_old_segments(entry), delay_ms=delay_ms)
 
     def flush_due_logs(self) -> None:
         """Flushes the logs whose last flush is `flush.ms` ago."""
         for _, entry in self._entries():
             with self._log_dirs.guard(entry.log_dir):
-                if self._disk.now_ms() - entry.log.last_flush_ms >= entry.log.config.flush_ms:
+                if self._disk.now_ms() - entry.log.last_flush_ms >= entry.config.flush_ms:
                     entry.log.flush()
 
     def flush_rolled_segments(self) -> None:
@@ -407,6 +416,10 @@ class LogManager:
         log_dir.checkpoint(HIGH_WATERMARK_FILE).write(offsets)
 
     # Failure and end
+
+    def _fail_later(self, log_dir: LogDir, error: OSError) -> None:
+        """A log met an error: told by the scheduler, since the thread that asked the log may hold any lock."""
+        self._scheduler.schedule("log-dir-failure", lambda: self._log_dirs.fail(log_dir, error))
 
     def _directory_failed(self, log_dir: LogDir) -> None:
         with self._lock:
