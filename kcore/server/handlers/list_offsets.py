@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 FIRST_VERSION_OF_TIME = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+FIRST_WITH_LEADER_EPOCH = 4
 NO_TIMESTAMP, NO_OFFSET, NO_EPOCH = -1, -1, -1
 CONSUMER = -1
 READ_COMMITTED = 1
@@ -57,7 +58,7 @@ def look_up(context: RequestContext, request: Any, topic: str, asked: Any) -> Fi
         "partition_index": asked.partition_index,
         "timestamp": timestamp,
         "offset": offset,
-        "leader_epoch": epoch,
+        "leader_epoch": epoch if context.api_version >= FIRST_WITH_LEADER_EPOCH else NO_EPOCH,
     }
 
 

@@ -1,0 +1,414 @@
+"""Produce and Fetch, natively and on handler threads: the same requests, the same answers.
+
+Record batches are built and read by kafka-python's codec, which knows nothing of ours.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+from kcore import uuid
+from kcore.protocol import apis
+from kcore.protocol.message import Message
+from kcore.server.broker import Broker
+from tests.raw_client import RawClient
+
+OFFSET_OUT_OF_RANGE = 1
+CORRUPT_MESSAGE = 2
+UNKNOWN_TOPIC_OR_PARTITION = 3
+MESSAGE_TOO_LARGE = 10
+INVALID_TOPIC = 17
+INVALID_REQUIRED_ACKS = 21
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+FETCH_SESSION_ID_NOT_FOUND = 70
+FENCED_LEADER_EPOCH = 74
+UNKNOWN_LEADER_EPOCH = 75
+UNSUPPORTED_COMPRESSION_TYPE = 76
+INVALID_RECORD = 87
+UNKNOWN_TOPIC_ID = 100
+
+NOBODY = {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1}
+
+
+def batch(
+    values: Iterable[bytes], *, codec: int = 0, timestamp: int = 1_700_000_000_000, key: bytes | None = None
+) -> bytes:
+    """One batch of magic 2."""
+    builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=1 << 24)
+    for index, value in enumerate(values):
+        assert builder.append(timestamp=timestamp + index, key=key, value=value, headers=[]) is not None
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def values_of(records: bytes | None) -> list[tuple[int, bytes]]:
+    """Offsets and values of whole batches."""
+    found = []
+    read = MemoryRecords(bytes(records or b""))
+    while read.has_next():
+        found += [(record.offset, record.value) for record in read.next_batch()]
+    return found
+
+
+def produce(
+    client: RawClient,
+    topic: str,
+    records: bytes | None,
+    *,
+    version: int = 9,
+    acks: int = 1,
+    index: int = 0,
+    **more: object,
+) -> Message:
+    fields = {
+        "acks": acks,
+        "timeout_ms": 5000,
+        "topic_data": [{"name": topic, "partition_data": [{"index": index, "records": records}]}],
+        **more,
+    }
+    response = client.request(apis.PRODUCE, version, fields)
+    part: Message = response.responses[0].partition_responses[0]
+    assert part.index == index
+    return part
+
+
+def fetch_fields(
+    client: RawClient,
+    topic: str,
+    offset: int = 0,
+    *,
+    version: int = 12,
+    index: int = 0,
+    topic_id: bytes = uuid.ZERO,
+    max_wait_ms: int = 0,
+    min_bytes: int = 1,
+    max_bytes: int = 1 << 20,
+    partition_max_bytes: int = 1 << 20,
+    leader_epoch: int = -1,
+    **more: object,
+) -> dict[str, object]:
+    partition = {
+        "partition": index,
+        "fetch_offset": offset,
+        "partition_max_bytes": partition_max_bytes,
+        "current_leader_epoch": leader_epoch,
+    }
+    name = {"topic_id": topic_id} if version >= 13 else {"topic": topic}
+    fields: dict[str, object] = {
+        "max_wait_ms": max_wait_ms,
+        "min_bytes": min_bytes,
+        "max_bytes": max_bytes,
+        "topics": [{**name, "partitions": [partition]}],
+        **more,
+    }
+    if version < 15:
+        fields["replica_id"] = -1
+    return fields
+
+
+def fetch(client: RawClient, topic: str, offset: int = 0, *, version: int = 12, **more: object) -> Message:
+    fields = fetch_fields(client, topic, offset, version=version, **more)  # type: ignore[arg-type]
+    response = client.request(apis.FETCH, version, fields)
+    assert response.error_code == 0
+    part: Message = response.responses[0].partitions[0]
+    return part
+
+
+@pytest.mark.parametrize("version", range(3, 12))
+def test_every_version_of_produce(client: RawClient, version: int) -> None:
+    topic = f"produce-v{version}"
+    client.create_topic(topic)
+    for expected in (0, 2):
+        part = produce(client, topic, batch([b"a", b"b"]), version=version)
+        assert (part.error_code, part.base_offset, part.log_append_time_ms) == (0, expected, -1)
+        assert part.log_start_offset == (0 if version >= 5 else -1)
+        assert (part.record_errors, part.error_message) == ([], None)
+    assert values_of(fetch(client, topic).records) == [(0, b"a"), (1, b"b"), (2, b"a"), (3, b"b")]
+
+
+@pytest.mark.parametrize("version", range(4, 18))
+def test_every_version_of_fetch(client: RawClient, version: int) -> None:
+    topic = f"fetch-v{version}"
+    topic_id = client.create_topic(topic)
+    records = batch([b"one", b"two", b"three"])
+    produce(client, topic, records)
+    part = fetch(client, topic, version=version, topic_id=topic_id)
+    assert (part.error_code, part.high_watermark, part.last_stable_offset) == (0, 3, 3)
+    assert part.log_start_offset == (0 if version >= 5 else -1)
+    assert values_of(part.records) == [(0, b"one"), (1, b"two"), (2, b"three")]
+    assert len(part.records) == len(records)
+
+
+@pytest.mark.parametrize("codec", range(5))
+@pytest.mark.parametrize("acks", [1, -1])
+def test_codecs_are_stored_as_they_came(broker: Broker, client: RawClient, codec: int, acks: int) -> None:
+    topic = f"codec-{codec}-{acks}"
+    client.create_topic(topic)
+    records = batch([b"x" * 500] * 20, codec=codec)
+    assert produce(client, topic, records, acks=acks).error_code == 0
+    part = fetch(client, topic)
+    assert values_of(part.records) == [(offset, b"x" * 500) for offset in range(20)]
+    (segment,) = Path(broker.config.log_directories[0], f"{topic}-0").glob("*.log")
+    assert segment.read_bytes()[: len(part.records)] == bytes(part.records)
+    # Only what stands outside the checksum differs: the base offset and the leader epoch.
+    assert bytes(part.records)[17:] == records[17:]
+
+
+def test_without_acks_there_is_no_response(client: RawClient) -> None:
+    client.create_topic("silent")
+    fields = {
+        "acks": 0,
+        "timeout_ms": 1000,
+        "topic_data": [{"name": "silent", "partition_data": [{"index": 0, "records": batch([b"hush"])}]}],
+    }
+    client.send(apis.PRODUCE, 9, fields)
+    # The next response on the connection is the fetch's own.
+    assert values_of(fetch(client, "silent").records) == [(0, b"hush")]
+
+
+def test_without_acks_an_error_closes_the_connection(client: RawClient) -> None:
+    fields = {
+        "acks": 0,
+        "timeout_ms": 1000,
+        "topic_data": [{"name": "nowhere", "partition_data": [{"index": 0, "records": batch([b"lost"])}]}],
+    }
+    client.send(apis.PRODUCE, 9, fields)
+    assert client.is_closed_by_broker()
+
+
+def test_errors_of_produce(client: RawClient) -> None:
+    client.create_topic("strict", max_message_bytes="500")
+    client.create_topic("compacted", cleanup_policy="compact")
+    good = batch([b"fine"])
+    torn = bytearray(good)
+    torn[-1] ^= 1
+    cases = [
+        ("nowhere", good, 9, 1, 0, UNKNOWN_TOPIC_OR_PARTITION),
+        ("strict", good, 9, 1, 7, UNKNOWN_TOPIC_OR_PARTITION),
+        ("strict", bytes(torn), 9, 1, 0, CORRUPT_MESSAGE),
+        ("strict", batch([b"x" * 600]), 9, 1, 0, MESSAGE_TOO_LARGE),
+        ("strict", good, 9, 2, 0, INVALID_REQUIRED_ACKS),
+        ("compacted", good, 9, 1, 0, INVALID_RECORD),
+        ("strict", batch([b"z"], codec=4), 6, 1, 0, UNSUPPORTED_COMPRESSION_TYPE),
+    ]
+    for topic, records, version, acks, index, code in cases:
+        part = produce(client, topic, records, version=version, acks=acks, index=index)
+        assert (part.error_code, part.base_offset) == (code, -1), (topic, code)
+    assert fetch(client, "strict").high_watermark == 0, "nothing of all that was written"
+
+
+def test_records_without_a_key_are_named_in_a_compacted_topic(client: RawClient) -> None:
+    client.create_topic("keys-please", cleanup_policy="compact")
+    part = produce(client, "keys-please", batch([b"a", b"b"]), version=8)
+    assert part.error_code == INVALID_RECORD
+    assert [error.batch_index for error in part.record_errors] == [0]
+    assert part.error_message
+    assert produce(client, "keys-please", batch([b"a"], key=b"k")).error_code == 0
+
+
+def test_a_transactional_id_is_refused_by_name(client: RawClient) -> None:
+    client.create_topic("transactional")
+    part = produce(client, "transactional", batch([b"t"]), transactional_id="tx")
+    assert part.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def test_several_partitions_answer_for_themselves(client: RawClient) -> None:
+    client.create_topic("several", 2)
+    fields = {
+        "acks": -1,
+        "timeout_ms": 1000,
+        "topic_data": [
+            {
+                "name": "several",
+                "partition_data": [{"index": index, "records": batch([b"%d" % index])} for index in (0, 1, 2)],
+            },
+            {"name": "missing", "partition_data": [{"index": 0, "records": batch([b"-"])}]},
+        ],
+    }
+    response = client.request(apis.PRODUCE, 9, fields)
+    assert [
+        (topic.name, part.index, part.error_code) for topic in response.responses for part in topic.partition_responses
+    ] == [
+        ("several", 0, 0),
+        ("several", 1, 0),
+        ("several", 2, UNKNOWN_TOPIC_OR_PARTITION),
+        ("missing", 0, UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    assert values_of(fetch(client, "several", index=1).records) == [(0, b"1")]
+
+
+def test_errors_of_fetch(client: RawClient) -> None:
+    topic_id = client.create_topic("fetched")
+    produce(client, "fetched", batch([b"1", b"2"]))
+    assert fetch(client, "fetched", 3).error_code == OFFSET_OUT_OF_RANGE
+    assert fetch(client, "fetched", -1).error_code == OFFSET_OUT_OF_RANGE
+    assert fetch(client, "fetched", index=9).error_code == UNKNOWN_TOPIC_OR_PARTITION
+    assert fetch(client, "elsewhere").error_code == UNKNOWN_TOPIC_OR_PARTITION
+    assert fetch(client, "", version=13, topic_id=uuid.random_uuid()).error_code == UNKNOWN_TOPIC_ID
+    assert fetch(client, "", version=13, topic_id=topic_id, index=9).error_code == UNKNOWN_TOPIC_OR_PARTITION
+    assert fetch(client, "fetched", leader_epoch=7).error_code == UNKNOWN_LEADER_EPOCH
+    assert fetch(client, "fetched", 2).records in (b"", None), "the end is not out of range"
+
+
+def test_an_unknown_session_is_told_to_start_anew(client: RawClient) -> None:
+    client.create_topic("session")
+    fields = fetch_fields(client, "session", version=12, session_id=12345, session_epoch=3)
+    response = client.request(apis.FETCH, 12, fields)
+    assert (response.error_code, response.responses) == (FETCH_SESSION_ID_NOT_FOUND, [])
+    fields = fetch_fields(client, "session", version=12, session_id=0, session_epoch=0)
+    response = client.request(apis.FETCH, 12, fields)
+    assert (response.error_code, response.session_id, len(response.responses)) == (0, 0, 1)
+
+
+def test_bounds_of_a_fetch(client: RawClient) -> None:
+    client.create_topic("bounded")
+    size = len(batch([b"x" * 1000]))
+    for _ in range(5):
+        produce(client, "bounded", batch([b"x" * 1000]))
+    assert len(values_of(fetch(client, "bounded", partition_max_bytes=1).records)) == 1, "the first batch comes whole"
+    assert len(values_of(fetch(client, "bounded", max_bytes=1).records)) == 1
+    assert len(values_of(fetch(client, "bounded", partition_max_bytes=2 * size).records)) == 2
+    assert len(fetch(client, "bounded", partition_max_bytes=2 * size + 10).records) <= 2 * size + 10
+    assert [offset for offset, _ in values_of(fetch(client, "bounded", 3).records)] == [3, 4]
+
+
+def test_the_bounds_hold_for_all_partitions_together(client: RawClient) -> None:
+    client.create_topic("shared", 3)
+    for index in range(3):
+        produce(client, "shared", batch([b"y" * 1000]), index=index)
+    fields = fetch_fields(client, "shared", max_bytes=1)
+    fields["topics"] = [
+        {
+            "topic": "shared",
+            "partitions": [
+                {"partition": index, "fetch_offset": 0, "partition_max_bytes": 10_000} for index in (2, 0, 1)
+            ],
+        }
+    ]
+    response = client.request(apis.FETCH, 12, fields)
+    parts = [(part.partition_index, bool(part.records)) for part in response.responses[0].partitions]
+    assert parts == [(2, True), (0, False), (1, False)]
+
+
+def test_a_fetch_waits_for_records(broker: Broker, client: RawClient) -> None:
+    client.create_topic("awaited")
+    client.send(apis.FETCH, 12, fetch_fields(client, "awaited", max_wait_ms=15_000))
+    with RawClient(broker.bound_listeners[0].port) as producer:
+        produce(producer, "awaited", batch([b"at last"]))
+    started = time.monotonic()
+    response = client.receive(apis.FETCH, 12)
+    assert values_of(response.responses[0].partitions[0].records) == [(0, b"at last")]
+    assert time.monotonic() - started < 10, "woken, not timed out"
+
+
+def test_a_fetch_waits_for_enough_bytes(broker: Broker, client: RawClient) -> None:
+    client.create_topic("enough")
+    one = len(batch([b"z" * 100]))
+    client.send(apis.FETCH, 12, fetch_fields(client, "enough", max_wait_ms=15_000, min_bytes=3 * one))
+    with RawClient(broker.bound_listeners[0].port) as producer:
+        for _ in range(3):
+            produce(producer, "enough", batch([b"z" * 100]))
+    response = client.receive(apis.FETCH, 12)
+    assert len(values_of(response.responses[0].partitions[0].records)) == 3
+
+
+def test_a_fetch_that_waits_in_vain_is_answered_empty(client: RawClient) -> None:
+    client.create_topic("vain")
+    started = time.monotonic()
+    part = fetch(client, "vain", max_wait_ms=120)
+    assert time.monotonic() - started >= 0.12
+    assert (part.error_code, part.high_watermark) == (0, 0)
+    assert not part.records
+
+
+def test_nothing_later_on_a_connection_overtakes_a_waiting_fetch(client: RawClient) -> None:
+    client.create_topic("queue")
+    client.send(apis.FETCH, 12, fetch_fields(client, "queue", max_wait_ms=150))
+    waiting = client.correlation_id
+    client.send(apis.API_VERSIONS, 0, {})
+    answers = [client.receive_frame(), client.receive_frame()]
+    assert [int.from_bytes(answer[:4], "big") for answer in answers if answer] == [waiting, waiting + 1]
+
+
+def test_a_waiting_fetch_hears_of_its_topics_deletion(broker: Broker, client: RawClient) -> None:
+    client.create_topic("doomed")
+    client.send(apis.FETCH, 12, fetch_fields(client, "doomed", max_wait_ms=15_000))
+    with RawClient(broker.bound_listeners[0].port) as other:
+        other.request(apis.DELETE_TOPICS, 6, {"topics": [{"name": "doomed"}]})
+    response = client.receive(apis.FETCH, 12)
+    assert response.responses[0].partitions[0].error_code in (UNKNOWN_TOPIC_OR_PARTITION, 6)
+
+
+def test_many_fetches_wait_at_once(broker: Broker) -> None:
+    port = broker.bound_listeners[0].port
+    with RawClient(port) as admin:
+        admin.create_topic("crowd")
+        waiters = [RawClient(port) for _ in range(20)]
+        for waiter in waiters:
+            waiter.send(apis.FETCH, 12, fetch_fields(waiter, "crowd", max_wait_ms=15_000))
+        produce(admin, "crowd", batch([b"everyone"]))
+        for waiter in waiters:
+            with waiter:
+                part = waiter.receive(apis.FETCH, 12).responses[0].partitions[0]
+                assert values_of(part.records) == [(0, b"everyone")]
+
+
+def test_internal_topics_are_not_for_clients(client: RawClient) -> None:
+    client.request(apis.FIND_COORDINATOR, 2, {"key": "some-group", "key_type": 0})
+    part = produce(client, "__consumer_offsets", batch([b"forged"], key=b"k"))
+    assert part.error_code == INVALID_TOPIC
+
+
+def test_an_idempotent_retry_gets_its_first_offset(client: RawClient) -> None:
+    client.create_topic("once")
+    first = client.request(apis.INIT_PRODUCER_ID, 4, {"transactional_id": None, "transaction_timeout_ms": 1000})
+    assert first.error_code == 0
+
+    def sequenced(sequence: int) -> bytes:
+        builder = MemoryRecordsBuilder(
+            magic=2,
+            compression_type=0,
+            batch_size=1 << 20,
+            producer_id=first.producer_id,
+            producer_epoch=first.producer_epoch,
+            base_sequence=sequence,
+        )
+        builder.append(timestamp=1, key=None, value=b"%d" % sequence, headers=[])
+        builder.close()
+        return bytes(builder.buffer())
+
+    assert produce(client, "once", sequenced(0)).base_offset == 0
+    assert produce(client, "once", sequenced(1)).base_offset == 1
+    again = produce(client, "once", sequenced(0))
+    assert (again.error_code, again.base_offset) == (0, 0)
+    assert produce(client, "once", sequenced(5)).error_code == 45
+    assert len(values_of(fetch(client, "once").records)) == 2
+
+
+def test_producers_at_the_same_time_lose_nothing(broker: Broker) -> None:
+    port = broker.bound_listeners[0].port
+    with RawClient(port) as admin:
+        admin.create_topic("rush")
+
+    def run(number: int) -> None:
+        with RawClient(port) as producer:
+            for index in range(50):
+                assert produce(producer, "rush", batch([b"%d-%d" % (number, index)]), acks=-1).error_code == 0
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with RawClient(port) as consumer:
+        read = values_of(fetch(consumer, "rush").records)
+    assert [offset for offset, _ in read] == list(range(200))
+    for number in range(4):
+        mine = [value for _, value in read if value.startswith(b"%d-" % number)]
+        assert mine == [b"%d-%d" % (number, index) for index in range(50)]
