@@ -99,7 +99,9 @@ def versions_of(message_type: MessageType) -> range:
     return range(message_type.oldest_version, message_type.latest_version + 1)
 
 
-def sample(message_type: MessageType, version: int, flavour: str, **options: Any) -> dict[str, Any]:
+def sample(
+    message_type: MessageType, version: int, flavour: str, *, seed: object = 0, real_error_codes: bool = False
+) -> dict[str, Any]:
     """The fields of one message; the same arguments give the same fields."""
-    sampler = Sampler(flavour, f"{message_type.name} {version}", **options)
+    sampler = Sampler(flavour, f"{message_type.name} {version} {seed}", real_error_codes=real_error_codes)
     return sampler.struct(message_type.struct, version, version >= message_type.first_flexible)
