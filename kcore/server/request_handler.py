@@ -74,7 +74,8 @@ class RequestHandler:
 
         api = BY_KEY[request.api_key]
         try:
-            message = api.request.decode(request.api_version, request.frame, request.body)
+            # What stands behind the message is ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
+            message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body)
         except errors.KafkaError as error:
             LOG.warn(
                 "Closing the connection of client %r at %s: a malformed %s request of version %d (%s)",
