@@ -14,6 +14,7 @@ from os import fsdecode, strerror
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.ref cimport PyObject
 from libc.errno cimport ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -40,6 +41,11 @@ from kcore.storage.segment cimport (
     segment_find_offset, segment_find_timestamp, segment_finish, segment_index_batch, segment_open, segment_release,
     segment_sync, segment_write,
 )
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        PyObject* tp_dict
+    void PyType_Modified(PyTypeObject* type)
 
 EARLIEST_TIMESTAMP = -2
 LATEST_TIMESTAMP = -1
@@ -505,19 +511,20 @@ cdef class Log(LocalLog):
 
     # --- Python's face ----------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name):
-        """What Python knows by a name that is a native method's: a class cannot have both."""
-        if name == "high_watermark":
-            return self.high_watermark()
-        if name == "last_stable_offset":
-            return self.last_stable_offset()
-        if name == "is_offline":
-            return bool(self.is_offline())
-        if name == "read":
-            return self.read_bytes
-        if name == "advance_high_watermark":
-            return self.move_high_watermark
-        raise AttributeError(f"'Log' object has no attribute {name!r}")
+    @property
+    def _high_watermark(self):
+        """The first offset that is not known to be on every in-sync replica: readers stop before it."""
+        return self.high_watermark()
+
+    @property
+    def _last_stable_offset(self):
+        """The offset before which every transaction is decided: readers of committed records stop there."""
+        return self.last_stable_offset()
+
+    @property
+    def _is_offline(self):
+        """Whether a disk error has ended the log's service."""
+        return bool(self.is_offline())
 
     @property
     def start_offset(self):
@@ -651,8 +658,8 @@ cdef class Log(LocalLog):
             self.raise_error(result.error, result.message.decode() if result.message != NULL else None)
         return append_info(&result)
 
-    def read_bytes(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
-             bint at_least_one=True):
+    def _read(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
+              bint at_least_one=True):
         """The bytes of the batches from the one holding `offset` on, of one segment, cut at `max_bytes`.
 
         The first batch may begin before `offset`, the last one may be cut. Empty when the isolation allows nothing;
@@ -678,7 +685,7 @@ cdef class Log(LocalLog):
         finally:
             free(buffer)
 
-    def move_high_watermark(self, int64_t offset):
+    def _advance_high_watermark(self, int64_t offset):
         """Raises the high watermark to `offset`, at most to the log's end; whether it moved."""
         cdef bint moved
         with nogil:
@@ -937,3 +944,18 @@ cdef SegmentInfo segment_info(LogSegment* segment):
     info.max_timestamp = atomic_load_64(&segment.max_timestamp)
     info.path = fsdecode(<bytes>segment.path)
     return info
+
+
+cdef void show_to_python(names):
+    """Gives Python members the names that native methods of the class have: Cython lets a class define only one.
+
+    Python does not see native methods, so nothing is hidden by this; `_read` becomes `Log.read`, and so on.
+    """
+    cdef PyTypeObject* log_type = <PyTypeObject*>Log
+    members = <dict>log_type.tp_dict
+    for name in names:
+        members[name] = members.pop(f"_{name}")
+    PyType_Modified(log_type)
+
+
+show_to_python(("high_watermark", "last_stable_offset", "is_offline", "read", "advance_high_watermark"))

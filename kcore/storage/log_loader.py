@@ -111,7 +111,7 @@ class LogLoader:
             if name.endswith((".deleted", ".cleaned", ".tmp")):
                 self._remove(name)
         swaps = [name for name in names if name.endswith(".swap") and has_offset(name)]
-        # A split writes several .cleaned files and renames them last to first: swaps above one that is left are partial.
+        # A split renames its .cleaned files last to first: while one is left, the swaps above it are partial.
         partial = [name for name in swaps if cleaned and offset_of(name) >= min(cleaned)]
         for name in partial:
             self._remove(name)

@@ -1,0 +1,3 @@
+from kcore.platform.disk import Disk
+
+class RealDisk(Disk): ...
