@@ -52,6 +52,7 @@ def describe(context: RequestContext, result: TopicResult, overrides: dict[str, 
         return {"name": result.name, "error_code": error.code, "error_message": str(error)}
     fields: dict[str, Any] = {
         "name": result.name,
+        "error_message": None,
         "topic_id": result.topic_id,
         "num_partitions": len(result.topic.partitions),
         "replication_factor": result.topic.replication_factor,

@@ -36,7 +36,12 @@ def handle(context: RequestContext, request: Any) -> Fields:
             if not documented:
                 config["documentation"] = None
         results.append(
-            {"resource_type": resource.resource_type, "resource_name": resource.resource_name, "configs": configs}
+            {
+                "error_message": None,
+                "resource_type": resource.resource_type,
+                "resource_name": resource.resource_name,
+                "configs": configs,
+            }
         )
     return {"results": results}
 

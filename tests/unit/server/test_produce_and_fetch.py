@@ -1,6 +1,6 @@
 """Produce and Fetch, natively and on handler threads: the same requests, the same answers.
 
-Record batches are built and read by kafka-python's codec, which knows nothing of ours.
+Record batches are built and read by aiokafka's codec, which knows nothing of ours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from kafka.record import MemoryRecords, MemoryRecordsBuilder
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
 
 from kcore import uuid
 from kcore.protocol import apis
@@ -33,26 +34,30 @@ UNSUPPORTED_COMPRESSION_TYPE = 76
 INVALID_RECORD = 87
 UNKNOWN_TOPIC_ID = 100
 
-NOBODY = {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1}
+NOBODY = (-1, -1, -1)
 
 
 def batch(
-    values: Iterable[bytes], *, codec: int = 0, timestamp: int = 1_700_000_000_000, key: bytes | None = None
+    values: Iterable[bytes],
+    *,
+    codec: int = 0,
+    timestamp: int = 1_700_000_000_000,
+    key: bytes | None = None,
+    producer: tuple[int, int, int] = NOBODY,
 ) -> bytes:
-    """One batch of magic 2."""
-    builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=1 << 24)
+    """One batch of magic 2; `producer` is its id, epoch and first sequence number."""
+    builder = DefaultRecordBatchBuilder(2, codec, False, *producer, 1 << 24)
     for index, value in enumerate(values):
-        assert builder.append(timestamp=timestamp + index, key=key, value=value, headers=[]) is not None
-    builder.close()
-    return bytes(builder.buffer())
+        assert builder.append(index, timestamp + index, key, value, []) is not None
+    return bytes(builder.build())
 
 
 def values_of(records: bytes | None) -> list[tuple[int, bytes]]:
     """Offsets and values of whole batches."""
     found = []
     read = MemoryRecords(bytes(records or b""))
-    while read.has_next():
-        found += [(record.offset, record.value) for record in read.next_batch()]
+    while (next_batch := read.next_batch()) is not None:
+        found += [(record.offset, record.value) for record in next_batch]
     return found
 
 
@@ -195,7 +200,7 @@ def test_errors_of_produce(client: RawClient) -> None:
         ("strict", batch([b"x" * 600]), 9, 1, 0, MESSAGE_TOO_LARGE),
         ("strict", good, 9, 2, 0, INVALID_REQUIRED_ACKS),
         ("compacted", good, 9, 1, 0, INVALID_RECORD),
-        ("strict", batch([b"z"], codec=4), 6, 1, 0, UNSUPPORTED_COMPRESSION_TYPE),
+        ("strict", batch([b"z" * 200], codec=4), 6, 1, 0, UNSUPPORTED_COMPRESSION_TYPE),
     ]
     for topic, records, version, acks, index, code in cases:
         part = produce(client, topic, records, version=version, acks=acks, index=index)
@@ -371,17 +376,7 @@ def test_an_idempotent_retry_gets_its_first_offset(client: RawClient) -> None:
     assert first.error_code == 0
 
     def sequenced(sequence: int) -> bytes:
-        builder = MemoryRecordsBuilder(
-            magic=2,
-            compression_type=0,
-            batch_size=1 << 20,
-            producer_id=first.producer_id,
-            producer_epoch=first.producer_epoch,
-            base_sequence=sequence,
-        )
-        builder.append(timestamp=1, key=None, value=b"%d" % sequence, headers=[])
-        builder.close()
-        return bytes(builder.buffer())
+        return batch([b"%d" % sequence], producer=(first.producer_id, first.producer_epoch, sequence))
 
     assert produce(client, "once", sequenced(0)).base_offset == 0
     assert produce(client, "once", sequenced(1)).base_offset == 1

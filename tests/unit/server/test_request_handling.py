@@ -83,7 +83,7 @@ def test_what_is_not_served_closes_the_connection_with_one_warning(
     broker: Broker, client: RawClient, log_lines: io.StringIO, key: int, version: int
 ) -> None:
     name = f"stranger-{key}-{version}-{broker.config['kcli.fast.path.enable']}"
-    client.send_frame(frame(key, version, client_id=name.encode()))
+    client.send_frame(frame(key, version, b"\0", name.encode()))
     assert client.is_closed_by_broker()
     warnings = [line for line in log_lines.getvalue().splitlines() if name in line]
     assert len(warnings) == 1
