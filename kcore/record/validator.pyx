@@ -7,8 +7,10 @@ one checksum and one walk over the records' heads, without allocation; compresse
 the same rules. A batch is written anew, into `rebuilt`, when the topic wants another codec or when the offsets inside
 a compressed batch do not count up from 0.
 
-Stricter than Kafka in two things, which no client does: offsets inside an uncompressed batch that do not count up are
-refused (Kafka would store them, and readers would see offsets outside the batch), and an unknown codec is named.
+Other than Kafka, in what no client does: offsets inside an uncompressed batch that do not count up are refused (Kafka
+would store them, and readers would see offsets outside the batch); so are bytes behind the batch (Kafka drops a tail
+that is no whole batch); and the broker's own batches are counted too. Where Kafka 3.9 answers UNKNOWN_SERVER_ERROR, an unknown codec is named, bytes that cannot be
+decompressed are an invalid record, and offsets inside a compressed batch are put right, as its comments intend.
 
 Concurrency: a pure function over the caller's bytes; nothing here needs the GIL or a lock.
 """
@@ -81,7 +83,7 @@ cdef int16_t check_size_and_checksum(const uint8_t* batch, const BatchHeader* he
                                      int origin, ValidationResult* result) noexcept nogil:
     """UnifiedLog.analyzeAndValidateRecords, behind the codec rules of the request."""
     cdef int codec = header.attributes & COMPRESSION_MASK
-    if codec == CODEC_ZSTD and rules.reject_zstd:
+    if origin == ORIGIN_CLIENT and codec == CODEC_ZSTD and rules.reject_zstd:
         return refuse_batch(result, UNSUPPORTED_COMPRESSION_TYPE, "Produce requests below version 7 cannot carry zstd.")
     if origin == ORIGIN_CLIENT and header.base_offset != 0:
         return refuse_batch(result, INVALID_RECORD, "The base offset of a produced record batch must be 0.")

@@ -164,7 +164,7 @@ def check_batch(data: bytes, rules: Rules) -> None:
     if len(data) != field(data, "length") + 12:
         raise Refused(INVALID_RECORD)
     codec = field(data, "attributes") & 7
-    if codec == 4 and rules.reject_zstd:
+    if rules.origin == CLIENT and codec == 4 and rules.reject_zstd:
         raise Refused(UNSUPPORTED_COMPRESSION_TYPE)
     if rules.origin == CLIENT and field(data, "base_offset") != 0:
         raise Refused(INVALID_RECORD)
