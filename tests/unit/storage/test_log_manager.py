@@ -95,10 +95,10 @@ class Machine:
     def path(self, *names: str) -> Path:
         return self.root.joinpath(*names)
 
-    def make(self, *names: str, **properties: str) -> LogManager:
+    def make(self, *names: str, properties: Mapping[str, str] | None = None) -> LogManager:
         """A new manager over directories of these names, not opened yet."""
         self.scheduler = ManualScheduler()
-        config = BrokerConfig({name.replace("_", "."): value for name, value in properties.items()})
+        config = BrokerConfig(properties or {})
         directories = [str(self.path(name)) for name in names or ("a",)]
         self.manager = manager = LogManager(self.disk, directories, config, self.scheduler)
         manager.on_directory_failure = lambda path, partitions: self.failures.append((path, partitions))
@@ -113,9 +113,9 @@ class Machine:
         *names: str,
         topics: Mapping[str, HostedTopic] | None = None,
         deleted: tuple[bytes, ...] = (),
-        **properties: str,
+        properties: Mapping[str, str] | None = None,
     ) -> LogManager:
-        manager = self.make(*names, **properties)
+        manager = self.make(*names, properties=properties)
         manager.open()
         manager.startup(1, CLUSTER, topics or {}, deleted)
         return manager
@@ -257,7 +257,8 @@ class TestLogs:
             for _ in range(partition):
                 log.append(BATCH)
         machine.crash()
-        manager = machine.start("a", "b", topics=orders(*range(20)), **{"num.recovery.threads.per.data.dir": threads})
+        properties = {"num.recovery.threads.per.data.dir": threads}
+        manager = machine.start("a", "b", topics=orders(*range(20)), properties=properties)
         ends = {partition: log.end_offset for (_, partition), log in manager.all_logs().items()}
         assert ends == {partition: partition for partition in range(20)}
 
