@@ -1,0 +1,9 @@
+from kcore.platform.disk import Disk
+
+DEFAULT_MAX_FILE_BYTES: int
+
+class MemoryDisk(Disk):
+    def __init__(self, now_ms: int | None = None, max_file_bytes: int = 2147483648) -> None: ...
+    def advance(self, milliseconds: int) -> None: ...
+    @property
+    def open_descriptors(self) -> int: ...
