@@ -27,6 +27,10 @@ SWITCH_INTERVAL_S = 0.0005
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+class BrokerStartError(OSError):
+    """Why a broker cannot start on what it found on disk, in one sentence that names the file and the remedy."""
+
+
 class StartedBroker:
     """What a caller may say about a broker that serves."""
 
@@ -43,8 +47,7 @@ class StartedBroker:
 def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None]) -> int:
     """Runs a broker until a signal ends it; answers the process's exit code.
 
-    When the broker cannot start, ConfigException, OSError or a store's error reaches the caller; its text says what
-    is wrong.
+    When the broker cannot start, ConfigException or OSError reaches the caller; its text says what is wrong.
     """
     from kcore.config.broker import BrokerConfig
     from kcore.server.broker import Broker
@@ -53,7 +56,7 @@ def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], 
     signals = SignalPipe()
     try:
         broker = Broker(BrokerConfig(properties), on_fatal=signals.wake)
-        broker.startup()
+        start(broker)
         try:
             signals.install_debug_hook(
                 broker.config.flag("kcli.debug.hooks"), broker.config.number("kcli.debug.hold.ms")
@@ -66,6 +69,19 @@ def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], 
         return 1 if broker.failed else 0
     finally:
         signals.close()
+
+
+def start(broker: Broker) -> None:
+    """`broker.startup()`, with the errors of its stores as BrokerStartError."""
+    from kcore.controller.metadata_store import MetadataStoreError
+    from kcore.storage.checkpoints import CorruptFileError
+    from kcore.storage.log_dir import LogDirLockedError
+    from kcore.storage.log_dirs import LogDirsError
+
+    try:
+        broker.startup()
+    except (MetadataStoreError, CorruptFileError, LogDirLockedError, LogDirsError) as error:
+        raise BrokerStartError(str(error)) from error
 
 
 class SignalPipe:
