@@ -13,6 +13,8 @@ from it or written to it from then on, until the broker starts anew.
 
 from __future__ import annotations
 
+from threading import Lock
+
 from kcore.logger import get_logger
 from kcore.storage.checkpoints import (
     CLEANER_OFFSET_FILE,
@@ -42,12 +44,14 @@ class LogDirLockedError(Exception):
 class LogDir:
     """`open` it before anything else, `close` it last."""
 
-    __slots__ = ("_disk", "_lock_descriptor", "failure", "had_clean_shutdown", "meta", "path")
+    __slots__ = ("_disk", "_lock_descriptor", "checkpoint_lock", "failure", "had_clean_shutdown", "meta", "path")
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self._lock_descriptor = -1
         self.path = path
+        # Held from the look at the logs to the end of the write: an older picture must not replace a newer one.
+        self.checkpoint_lock = Lock()
         self.meta: MetaProperties | None = None
         self.had_clean_shutdown = False
         # Why the directory is out of use; None while it is in use.

@@ -394,26 +394,29 @@ class LogManager:
         return {key: entry.log for key, entry in self._entries() if entry.log_dir is log_dir}
 
     def _write_recovery_points(self, log_dir: LogDir) -> None:
-        offsets = {key: opened.recovery_point for key, opened in self._logs_in(log_dir).items()}
-        log_dir.checkpoint(RECOVERY_POINT_FILE).write(offsets)
+        with log_dir.checkpoint_lock:
+            offsets = {key: opened.recovery_point for key, opened in self._logs_in(log_dir).items()}
+            log_dir.checkpoint(RECOVERY_POINT_FILE).write(offsets)
 
     def _write_log_start_offsets(self, log_dir: LogDir) -> None:
-        # Where a log starts with its first segment, the segment's name says so.
-        offsets = {
-            key: opened.start_offset
-            for key, opened in self._logs_in(log_dir).items()
-            if opened.start_offset > opened.first_segment_offset
-        }
-        log_dir.checkpoint(LOG_START_OFFSET_FILE).write(offsets)
+        with log_dir.checkpoint_lock:
+            # Where a log starts with its first segment, the segment's name says so.
+            offsets = {
+                key: opened.start_offset
+                for key, opened in self._logs_in(log_dir).items()
+                if opened.start_offset > opened.first_segment_offset
+            }
+            log_dir.checkpoint(LOG_START_OFFSET_FILE).write(offsets)
 
     def _write_high_watermarks(self, log_dir: LogDir) -> None:
         known = self.high_watermarks() if self.high_watermarks is not None else {}
-        offsets = {}
-        for key, opened in self._logs_in(log_dir).items():
-            # A partition that is not led or followed yet keeps what the last checkpoint said.
-            watermark = max(known.get(key, opened.high_watermark), self._initial_high_watermarks.get(key, 0))
-            offsets[key] = min(watermark, opened.end_offset)
-        log_dir.checkpoint(HIGH_WATERMARK_FILE).write(offsets)
+        with log_dir.checkpoint_lock:
+            offsets = {}
+            for key, opened in self._logs_in(log_dir).items():
+                # A partition that is not led or followed yet keeps what the last checkpoint said.
+                watermark = max(known.get(key, opened.high_watermark), self._initial_high_watermarks.get(key, 0))
+                offsets[key] = min(watermark, opened.end_offset)
+            log_dir.checkpoint(HIGH_WATERMARK_FILE).write(offsets)
 
     # Failure and end
 
