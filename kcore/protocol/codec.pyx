@@ -1,8 +1,10 @@
 """The face of the codec: a message type knows its schema, reads bytes into messages and writes messages into bytes.
 
-Bytes left over after a message are an error, where Kafka lets them pass: they show that the two sides disagree about
-the layout. `decode_prefix` is for messages that may be followed by something else. Everything runs under the GIL and
-keeps no state besides the plans, which are compiled when their version is first used.
+`decode` refuses bytes that are left over, because they show that the two sides disagree about the layout.
+`decode_prefix` leaves them to the caller. A broker reads requests with it: Kafka ignores what follows a request, and
+clients rely on that (librdkafka's Metadata 13 for all topics has three bytes too many).
+
+Everything runs under the GIL and keeps no state besides the plans, which are compiled when their version is first used.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -15,11 +15,13 @@ from kcore.protocol.headers import (
     encode_request,
     encode_response,
 )
+from kcore.protocol.protocol_errors import ProtocolError
 
-RECORDING = Path(__file__).parents[2] / "vectors/protocol/kafka-3.9.jsonl"
+RECORDINGS = sorted((Path(__file__).parents[2] / "vectors/protocol").glob("*.jsonl"))
 EXCHANGES = [
     (line["client"], bytes.fromhex(line["request"]), bytes.fromhex(line["response"]))
-    for line in map(json.loads, RECORDING.read_text().splitlines())
+    for recording in RECORDINGS
+    for line in map(json.loads, recording.read_text().splitlines())
 ]
 
 
@@ -52,6 +54,15 @@ def test_an_exchange_is_read_and_written_again(request_frame: bytes, response_fr
 def test_the_recording_covers_the_clients() -> None:
     clients = {name for name, *_ in EXCHANGES}
     assert {"confluent-kafka", "kafka-python", "aiokafka"} <= clients
+
+
+def test_librdkafka_asks_for_all_topics_with_three_bytes_too_many() -> None:
+    """The body of its Metadata 13 (2.16): the place kept for the number of topics is wider than the null put there."""
+    body = bytes.fromhex("00 000000 010000")
+    request, end = apis.METADATA.request.decode_prefix(13, body)
+    assert (request.topics, end) == (None, 4)
+    with pytest.raises(ProtocolError, match="3 bytes are left over"):
+        apis.METADATA.request.decode(13, body)
 
 
 def test_a_produce_request_of_aiokafka() -> None:

@@ -3,7 +3,8 @@
 A proxy that passes frames on as they are. The broker has to be Apache Kafka, advertising the proxy's address; clients
 are then run against the proxy. Of every API, version and client id the exchange that says most within KEPT_BYTES is
 kept, and printed at the end (Ctrl-C) as JSON lines. kafka-3.9.jsonl was made so, with confluent-kafka 2.16,
-kafka-python 3.0, aiokafka 0.14 and the broker's own clients against Apache Kafka 3.9.2.
+kafka-python 3.0, aiokafka 0.14 and the broker's own clients against Apache Kafka 3.9.2; kafka-4.3.jsonl has what they
+said differently to 4.3.1, as far as the codec knows it.
 """
 
 from __future__ import annotations
