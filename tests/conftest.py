@@ -11,7 +11,12 @@ import os
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The same examples at every run; campaigns look for new ones (bin/campaign).
+hypothesis.settings.register_profile("suite", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 EVERYTHING_MUST_RUN = os.environ.get("KCLI_TEST_ALL", "") not in ("", "0")

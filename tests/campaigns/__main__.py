@@ -10,7 +10,7 @@ from tests.campaigns.ledger import Ledger
 from tests.campaigns.runner import Campaign, run_campaign, run_seed
 
 HERE = Path(__file__).resolve().parent
-MACHINERY = {"__init__", "__main__", "ledger", "runner"}
+MACHINERY = {"__init__", "__main__", "ledger", "properties", "runner"}
 
 
 def campaign_names() -> list[str]:
@@ -37,9 +37,8 @@ def arguments() -> argparse.Namespace:
 def print_status(name: str) -> None:
     campaign = Campaign.load(name)
     total = Ledger(HERE / f"{name}.jsonl").total_since_change(campaign.packages)
-    print(
-        f"{name}: {total.count} seeds, {total.violations} violations since {', '.join(campaign.packages)} changed last"
-    )
+    changed = ", ".join(campaign.packages)
+    print(f"{name}: {total.count} cases of {total.seeds} seeds, {total.violations} violations since {changed} changed")
 
 
 def main() -> int:

@@ -1,8 +1,10 @@
 """What a campaign has run so far: one JSON object a line, appended and fsynced, committed with the sources.
 
-    {"time": "2026-11-21T10:00:00Z", "commit": "<40 hex>", "clean": true, "first_seed": 0, "count": 4000,
-     "seconds": 60.0, "result": "ok"}
+    {"time": "2026-11-21T10:00:00Z", "commit": "<40 hex>", "clean": true, "first_seed": 0, "seeds": 40,
+     "count": 12000, "seconds": 60.0, "result": "ok"}
     {..., "result": "violation", "seed": 4123, "error": "AssertionError: ..."}
+
+`count` is of cases: one for each seed, unless the campaign tries more.
 
 `clean` tells whether the tested packages were as committed. An interrupted run loses at most the seeds since its last
 line, which the next run takes up again: seeds are numbered on from the last line.
@@ -25,6 +27,7 @@ def git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @dataclass
 class Total:
+    seeds: int = 0
     count: int = 0
     violations: int = 0
 
@@ -41,16 +44,22 @@ class Ledger:
                 yield json.loads(line)
 
     def next_seed(self) -> int:
-        return max((int(str(line["first_seed"])) + int(str(line["count"])) for line in self.lines()), default=0)
+        return max((int(str(line["first_seed"])) + int(str(line["seeds"])) for line in self.lines()), default=0)
 
     def append(
-        self, packages: Sequence[str], first_seed: int, count: int, seconds: float, outcome: dict[str, object]
+        self,
+        packages: Sequence[str],
+        seeds: range,
+        count: int,
+        seconds: float,
+        outcome: dict[str, object],
     ) -> None:
         entry = {
             "time": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "commit": git("rev-parse", "HEAD").stdout.strip(),
             "clean": not git("status", "--porcelain", "--", *packages).stdout.strip(),
-            "first_seed": first_seed,
+            "first_seed": seeds.start,
+            "seeds": len(seeds),
             "count": count,
             "seconds": round(seconds, 1),
             **outcome,
@@ -69,6 +78,7 @@ class Ledger:
             if commit not in same:
                 same[commit] = git("diff", "--quiet", commit, "HEAD", "--", *packages).returncode == 0
             if same[commit] and line["clean"]:
+                total.seeds += int(str(line["seeds"]))
                 total.count += int(str(line["count"]))
                 total.violations += line["result"] != "ok"
         return total

@@ -25,7 +25,7 @@ class Stopped(BaseException):
 class Campaign:
     name: str
     packages: Sequence[str]
-    run: Callable[[int], None]
+    run: Callable[[int], int | None]
 
     @classmethod
     def load(cls, name: str) -> Campaign:
@@ -39,24 +39,27 @@ def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int 
     first = seed = ledger.next_seed()
     last = sys.maxsize if limit is None else first + limit
     started = time.monotonic()
+    count = 0
 
     def keep(outcome: dict[str, object]) -> None:
-        ledger.append(campaign.packages, first, seed - first, time.monotonic() - started, outcome)
+        ledger.append(campaign.packages, range(first, seed), count, time.monotonic() - started, outcome)
 
     with_signals = [signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
         while seed < last and time.monotonic() < deadline:
-            campaign.run(seed)
+            cases = campaign.run(seed)
+            count += 1 if cases is None else cases
             seed += 1
             if time.monotonic() - started > LEDGER_INTERVAL_S:
                 keep({"result": "ok"})
-                first, started = seed, time.monotonic()
+                first, started, count = seed, time.monotonic(), 0
     except Stopped:
         print(f"{campaign.name}: stopped before seed {seed}", file=sys.stderr)
     except Exception as violation:
         report(campaign, seed)
         failed = seed
         seed += 1
+        count += 1
         keep({"result": "violation", "seed": failed, "error": f"{type(violation).__name__}: {violation}"[:500]})
         return False
     finally:

@@ -79,5 +79,4 @@ def test_registered_campaign_runs(name: str) -> None:
     module = importlib.import_module(f"tests.campaigns.{name}")
     for path in module.PACKAGES:
         assert Path(path).exists(), f"{name} tests {path}, which is not there"
-    for seed in range(20):
-        module.run(seed)
+    module.run(0)
