@@ -154,12 +154,13 @@ def show_segment(data_dir: str) -> None:
     from kcli.log_dump.findings import Findings
     from kcli.log_dump.text import LineWriter
 
-    folder = os.path.join(data_dir, f"{FLIGHTS_TOPIC}-0")
-    segment = min(entry.path for entry in os.scandir(folder) if entry.name.endswith(".log"))
+    folders = (os.path.join(data_dir, f"{FLIGHTS_TOPIC}-{number}") for number in range(FLIGHTS_PARTITIONS))
+    segments = [min(entry.path for entry in os.scandir(folder) if entry.name.endswith(".log")) for folder in folders]
+    segment = max(segments, key=os.path.getsize)
     findings = Findings()
     rows = dump_files([segment], deep=False, sanity_only=False, verify_only=False, max_bytes=None, findings=findings)
     writer = LineWriter(None, skip_record_metadata=False)
-    say(f"The first {SHOWN_BATCHES} batches of a segment (kcli dump-log):")
+    say("The head of a segment (kcli dump-log):")
     for row in islice(rows, SHOWN_BATCHES + 1):
         say(writer.line(row))
 
