@@ -34,6 +34,7 @@ cdef class RecordBatch:
 cdef class RecordIterator:
     cdef RecordBatch batch
     cdef Bytes decompressed
+    cdef bytes decompressed_by_wheel
     cdef Cursor cursor
     cdef int32_t index
     cdef int64_t log_append_time

@@ -200,9 +200,7 @@ cdef class RecordBatch:
         return f"<RecordBatch magic={self.header.magic} offsets={self.base_offset}..{self.last_offset}>"
 
 
-cdef object raise_codec_error(CodecStatus status, int codec):
-    if status == CODEC_UNAVAILABLE:
-        raise errors.UnsupportedCompressionTypeError(f"codec {codec} cannot be read on this system")
+cdef object raise_codec_error(CodecStatus status):
     if status == CODEC_TOO_LARGE:
         raise errors.MessageTooLargeError("the decompressed records are larger than the limit")
     if status == CODEC_NO_MEMORY:
@@ -223,10 +221,17 @@ cdef RecordIterator open_records(RecordBatch batch):
     if codec != CODEC_NONE and batch.header.record_count > 0:
         with nogil:
             status = decompress(codec, data, size, limit, &records.decompressed)
-        if status != CODEC_OK:
-            raise_codec_error(status, codec)
-        data = records.decompressed.data
-        size = records.decompressed.size
+        if status == CODEC_UNAVAILABLE:
+            from kcore.record import codec_fallback
+            payload = PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
+            records.decompressed_by_wheel = codec_fallback.decompress(codec, payload, limit)
+            data = <const uint8_t*><const char*>records.decompressed_by_wheel
+            size = <size_t>len(records.decompressed_by_wheel)
+        elif status != CODEC_OK:
+            raise_codec_error(status)
+        else:
+            data = records.decompressed.data
+            size = records.decompressed.size
     records.cursor = cursor_over(data, size)
     return records
 

@@ -160,13 +160,18 @@ cdef class RecordBatchBuilder:
         self.header.record_count += 1
         return target - start
 
+    cdef bytes compress_by_wheel(self):
+        from kcore.record import codec_fallback
+        data = PyBytes_FromStringAndSize(<const char*>self.records.data, <Py_ssize_t>self.records.size)
+        return codec_fallback.compress(self.codec, data, None if self.level == INT32_MIN else self.level)
+
     def build(self):
         """The finished batch. The builder may go on being appended to and built again."""
         cdef Bytes compressed
         cdef const uint8_t* payload = self.records.data
         cdef size_t size = self.records.size
         cdef CodecStatus status
-        cdef bytes batch
+        cdef bytes batch, compressed_by_wheel
         compressed.data = NULL
         compressed.size = compressed.capacity = 0
         try:
@@ -177,11 +182,14 @@ cdef class RecordBatchBuilder:
                 with nogil:
                     status = compress(self.codec, self.level, payload, size, &compressed)
                 if status == CODEC_UNAVAILABLE:
-                    raise errors.UnsupportedCompressionTypeError(f"codec {self.codec} cannot be written on this system")
-                if status != CODEC_OK:
+                    compressed_by_wheel = self.compress_by_wheel()
+                    payload = start_of(compressed_by_wheel)
+                    size = <size_t>PyBytes_GET_SIZE(compressed_by_wheel)
+                elif status != CODEC_OK:
                     raise MemoryError
-                payload = compressed.data
-                size = compressed.size
+                else:
+                    payload = compressed.data
+                    size = compressed.size
             batch = PyBytes_FromStringAndSize(NULL, BATCH_HEADER_SIZE + <Py_ssize_t>size)
             if size > 0:
                 memcpy(PyBytes_AS_STRING(batch) + BATCH_HEADER_SIZE, payload, size)

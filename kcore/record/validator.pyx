@@ -9,8 +9,9 @@ a compressed batch do not count up from 0.
 
 Other than Kafka, in what no client does: offsets inside an uncompressed batch that do not count up are refused (Kafka
 would store them, and readers would see offsets outside the batch); so are bytes behind the batch (Kafka drops a tail
-that is no whole batch); and the broker's own batches are counted too. Where Kafka 3.9 answers UNKNOWN_SERVER_ERROR, an unknown codec is named, bytes that cannot be
-decompressed are an invalid record, and offsets inside a compressed batch are put right, as its comments intend.
+that is no whole batch); and the broker's own batches are counted too. Where Kafka 3.9 answers UNKNOWN_SERVER_ERROR, an
+unknown codec is named, bytes that cannot be decompressed are an invalid record, and offsets inside a compressed batch
+are put right, as its comments intend. tests/oracle/record holds the two together.
 
 Concurrency: a pure function over the caller's bytes; nothing here needs the GIL or a lock.
 """

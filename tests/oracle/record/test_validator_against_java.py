@@ -86,7 +86,8 @@ def java_cannot_write_anew(data: bytes) -> bool:
     rows = parse_records(payload, field(data, "record_count"), field(data, "base_timestamp"))
     has_negative_time = any(row.timestamp < -1 for row in rows)
     is_transactional_of_nobody = bool(field(data, "attributes") & 0x10) and field(data, "producer_id") < 0
-    return has_negative_time or is_transactional_of_nobody or not counts_up(data, payload)
+    starts_elsewhere = field(data, "base_offset") != 0  # only the broker's own batches get so far
+    return has_negative_time or is_transactional_of_nobody or starts_elsewhere or not counts_up(data, payload)
 
 
 def differs_on_purpose(data: bytes, ours: Validation, kafka: Judgement) -> bool:
@@ -96,12 +97,12 @@ def differs_on_purpose(data: bytes, ours: Validation, kafka: Judgement) -> bool:
         return ours.error == INVALID_RECORD  # bytes behind the batch
     if field(data, "last_offset_delta") + 1 != field(data, "record_count"):
         return ours.error == INVALID_RECORD  # asked of the broker's own batches too
+    if codec == 0 and ours.error in (INVALID_RECORD, INVALID_TIMESTAMP) and not counts_up(data, data[HEADER_BYTES:]):
+        return True
     if kafka.error == UNKNOWN_SERVER_ERROR:
         if ours.error == 0:
-            return ours.rebuilt and java_cannot_write_anew(data)
+            return java_cannot_write_anew(data)
         return codec != 0 and ours.error in (INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE)
-    if codec == 0 and ours.error in (INVALID_RECORD, INVALID_TIMESTAMP):
-        return not counts_up(data, data[HEADER_BYTES:])
     return False
 
 

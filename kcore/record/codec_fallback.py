@@ -1,0 +1,121 @@
+"""Codecs by wheels, under the GIL, for systems that lack libz, libzstd or liblz4.
+
+Who holds the GIL anyway (the clients, the tools, a handler before it appends) comes here when `compression` has no
+library: gzip is Python's own, zstd and lz4 need the packages `zstandard` and `lz4`. Without them the error is
+UNSUPPORTED_COMPRESSION_TYPE. Output is bounded as in `compression`. A produced batch cannot be looked into below the
+log's lock by these means: `decompressed_batch` takes its compression off before it gets there.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kcore import errors
+from kcore.record.crc import checksum
+
+GZIP, LZ4, ZSTD = 1, 3, 4
+
+_HEADER_SIZE = 61
+_LENGTH_POSITION = 8
+_OVERHEAD = 12
+_CRC_POSITION = 17
+_ATTRIBUTES_POSITION = 21
+_COMPRESSION_MASK = 0x07
+
+
+def decompress(codec: int, data: bytes, limit_bytes: int) -> bytes:
+    """The bytes inside a payload."""
+    reader = {GZIP: _read_gzip, LZ4: _read_lz4, ZSTD: _read_zstd}.get(codec)
+    if reader is None:
+        raise errors.UnsupportedCompressionTypeError(f"there is no codec {codec}")
+    out = reader(data, limit_bytes)
+    if len(out) > limit_bytes:
+        raise errors.MessageTooLargeError("the compressed data holds more than the limit")
+    return out
+
+
+def compress(codec: int, data: bytes, level: int | None) -> bytes:
+    """A payload of `data`."""
+    try:
+        if codec == GZIP:
+            import zlib
+
+            encoder = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, 31)
+            return encoder.compress(data) + encoder.flush()
+        if codec == LZ4:
+            import lz4.frame  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+            # 9 is the fast compressor's number in Kafka (`compression.lz4.level`).
+            native_level = 0 if level in (None, 9) else level
+            return bytes(lz4.frame.compress(data, block_linked=False, compression_level=native_level, store_size=False))
+        if codec == ZSTD:
+            import zstandard
+
+            return zstandard.ZstdCompressor(level=3 if level is None else level).compress(data)
+    except ImportError as error:
+        raise _missing(codec, error) from None
+    raise errors.UnsupportedCompressionTypeError(f"there is no codec {codec}")
+
+
+def decompressed_batch(batch: bytes, limit_bytes: int) -> bytes:
+    """A batch of magic 2 with the same records, not compressed; its checksum is taken to be checked already."""
+    out = bytearray(batch[:_HEADER_SIZE])
+    codec = out[_ATTRIBUTES_POSITION + 1] & _COMPRESSION_MASK
+    out += decompress(codec, batch[_HEADER_SIZE:], limit_bytes)
+    out[_ATTRIBUTES_POSITION + 1] &= ~_COMPRESSION_MASK & 0xFF
+    struct.pack_into(">i", out, _LENGTH_POSITION, len(out) - _OVERHEAD)
+    struct.pack_into(">I", out, _CRC_POSITION, checksum(memoryview(out)[_ATTRIBUTES_POSITION:]))
+    return bytes(out)
+
+
+def _missing(codec: int, error: ImportError) -> errors.KafkaError:
+    name = "lz4" if codec == LZ4 else "zstandard"
+    return errors.UnsupportedCompressionTypeError(
+        f"neither the codec's library nor the package {name} is here: {error}"
+    )
+
+
+def _read_gzip(data: bytes, limit_bytes: int) -> bytes:
+    import zlib
+
+    out, rest = b"", data
+    while True:
+        decoder = zlib.decompressobj(31)
+        try:
+            out += decoder.decompress(rest, limit_bytes - len(out) + 1)
+        except zlib.error:
+            raise errors.CorruptMessageError("malformed gzip data") from None
+        if len(out) > limit_bytes:
+            return out
+        if not decoder.eof:
+            raise errors.CorruptMessageError("malformed gzip data")
+        rest = decoder.unused_data
+        if not rest:
+            return out
+
+
+def _read_lz4(data: bytes, limit_bytes: int) -> bytes:
+    try:
+        import lz4.frame  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError as error:
+        raise _missing(LZ4, error) from None
+    decoder = lz4.frame.LZ4FrameDecompressor()
+    try:
+        out = bytes(decoder.decompress(data, limit_bytes + 1))
+    except RuntimeError:
+        raise errors.CorruptMessageError("malformed lz4 data") from None
+    if len(out) <= limit_bytes and (not decoder.eof or decoder.unused_data):
+        raise errors.CorruptMessageError("malformed lz4 data")
+    return out
+
+
+def _read_zstd(data: bytes, limit_bytes: int) -> bytes:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise _missing(ZSTD, error) from None
+    # What is cut short comes out short, without an error: the records then do not fit their batch.
+    try:
+        return bytes(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit_bytes + 1))
+    except zstandard.ZstdError:
+        raise errors.CorruptMessageError("malformed zstd data") from None
