@@ -205,8 +205,12 @@ cdef class Purgatory:
         pthread_mutex_unlock(&self.wheel_lock)
 
     cdef void sweep(self) noexcept nogil:
-        watchers_sweep_all(&self.watchers)
-        atomic_store_64(&self.completed_watches, 0)
+        cdef int64_t removed = watchers_sweep_all(&self.watchers)
+        if removed:
+            atomic_add_64(&self.completed_watches, -removed)
+        else:
+            # Counted, but not there: entries for which there was no memory.
+            atomic_store_64(&self.completed_watches, 0)
 
     cdef void expire(self, TimerEntry* entries) noexcept nogil:
         """Completes what came out of the wheel, and lets go of the wheel's references."""

@@ -40,8 +40,10 @@ cdef void free_callback(DelayedOperation* operation) noexcept nogil:
 
 cdef void run_callback(HandlerEvent* event) noexcept:
     cdef CallbackOperation* native = <CallbackOperation*>event
+    cdef DelayedCallback handle
     if native.handle != NULL:
-        (<DelayedCallback>native.handle).fire()
+        handle = <DelayedCallback>native.handle  # a reference of our own: firing drops the timer's
+        handle.fire()
     operation_release(&native.operation)
 
 

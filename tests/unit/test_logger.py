@@ -1,0 +1,147 @@
+"""One record, one line, one write; and never an exception."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kcore import logger
+
+LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (DEBUG|INFO|WARN|ERROR) \[([\w.]+)\] (.*)")
+
+
+class Recorder(io.StringIO):
+    """A stream that remembers every write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.writes.append(text)
+        return len(text)
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    recorder = Recorder()
+    logger.set_stream(recorder)
+    yield recorder
+    logger.set_stream(None)
+    logger.set_level("INFO")
+
+
+def test_record_is_one_line_in_log4j_form(recorder: Recorder) -> None:
+    logger.get_logger("kcore.storage.log").info("rolled at %d of %s", 4711, "flights-0")
+    [line] = recorder.writes
+    match = LINE.fullmatch(line.rstrip("\n"))
+    assert match is not None
+    assert match.groups() == ("INFO", "kcore.storage.log", "rolled at 4711 of flights-0")
+    assert line.endswith("\n")
+
+
+def test_time_has_a_comma_before_the_milliseconds() -> None:
+    assert logger.timestamp(1.0005).endswith(",000")
+    assert logger.timestamp(86_400.123).endswith(",123")
+
+
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [("debug", "DEBUG INFO WARN ERROR"), ("INFO", "INFO WARN ERROR"), ("Warn", "WARN ERROR"), ("FATAL", "ERROR")],
+)
+def test_level_decides_what_is_written(recorder: Recorder, level: str, seen: str) -> None:
+    logger.set_level(level)
+    log = logger.get_logger("test")
+    log.debug("x")
+    log.info("x")
+    log.warn("x")
+    log.error("x")
+    assert [LINE.match(line)[1] for line in recorder.writes] == seen.split()  # type: ignore[index]
+
+
+def test_unknown_level_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown log level 'LOUD': must be one of"):
+        logger.set_level("LOUD")
+
+
+def test_percent_signs_of_a_message_without_arguments_are_kept(recorder: Recorder) -> None:
+    logger.get_logger("test").warn("disk 100% full")
+    assert recorder.writes[0].endswith("disk 100% full\n")
+
+
+def test_arguments_that_do_not_fit_are_not_an_error(recorder: Recorder) -> None:
+    class Broken:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    log = logger.get_logger("test")
+    log.info("%d records", "no number")
+    log.info("%s", Broken())
+    log.info("nothing to fill in", 1)
+    assert len(recorder.writes) == 3
+    assert "%d records" in recorder.writes[0]
+
+
+def test_cause_follows_in_the_same_write(recorder: Recorder) -> None:
+    try:
+        raise OSError(28, "No space left on device")
+    except OSError as error:
+        logger.get_logger("test").error("append failed", cause=error)
+    [text] = recorder.writes
+    assert text.splitlines()[0].endswith("append failed")
+    assert "OSError: [Errno 28] No space left on device" in text
+
+
+def test_warn_once_says_each_text_once(recorder: Recorder) -> None:
+    log = logger.get_logger("test_warn_once")
+    for _ in range(3):
+        log.warn_once("key %s is not used", "a")
+        log.warn_once("key %s is not used", "b")
+    assert len(recorder.writes) == 2
+
+
+def test_memory_of_warn_once_is_bounded(recorder: Recorder) -> None:
+    log = logger.get_logger("test_bounded")
+    for number in range(3 * logger.MAX_REMEMBERED_WARNINGS):
+        log.warn_once("key %d", number)
+    assert len(recorder.writes) == 3 * logger.MAX_REMEMBERED_WARNINGS
+    assert len(logger.OUTPUT.warned) <= logger.MAX_REMEMBERED_WARNINGS
+
+
+def test_stream_that_cannot_be_written_is_survived(recorder: Recorder) -> None:
+    logger.set_stream(io.TextIOWrapper(io.BufferedReader(io.BytesIO())))  # type: ignore[arg-type, type-var]
+    logger.get_logger("test").error("lost")
+    closed = io.StringIO()
+    closed.close()
+    logger.set_stream(closed)
+    logger.get_logger("test").error("lost")
+
+
+def test_lines_of_threads_do_not_mix(recorder: Recorder) -> None:
+    log = logger.get_logger("test")
+    threads = [threading.Thread(target=lambda: [log.info("x" * 500) for _ in range(200)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(recorder.writes) == 800
+    assert all(LINE.fullmatch(line.rstrip("\n")) for line in recorder.writes)
+
+
+def test_import_brings_neither_logging_nor_other_heavy_modules() -> None:
+    code = "import sys; before = set(sys.modules); import kcore.logger; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert not {"logging", "traceback", "typing", "threading", "dataclasses"} & set(done.stdout.split())
+
+
+def test_records_go_to_stderr() -> None:
+    code = "import kcore.logger as l; l.get_logger('x').info('hello')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert done.stderr.endswith("INFO [x] hello\n")
