@@ -105,16 +105,20 @@ class LogDirs:
                     f"{broker_id} of cluster {cluster_id}: correct node.id, or give the broker a log.dirs of its own"
                 )
 
-    def guard(self, log_dir: LogDir) -> DirectoryGuard:
-        """`with log_dirs.guard(log_dir): ...` turns an I/O error inside into the failure of the directory."""
-        return DirectoryGuard(self, log_dir)
+    def guard(self, log_dir: LogDir, unless: Callable[[], bool] | None = None) -> DirectoryGuard:
+        """`with log_dirs.guard(log_dir): ...` turns an I/O error inside into the failure of the directory.
+
+        `unless` may say, when there was an error, that the directory has nothing to do with it.
+        """
+        return DirectoryGuard(self, log_dir, unless)
 
     def fail(self, log_dir: LogDir, error: Exception) -> None:
         """Takes a directory out of use; the first error counts."""
         with self._lock:
             if not log_dir.is_online:
                 return
-            log_dir.failure = error
+            # Without its traceback, whose frames would keep logs alive for as long as the failure is remembered.
+            log_dir.failure = error.with_traceback(None)
         log.error("Log directory %s is offline now: %s", log_dir.path, error)
         if self.on_failure is not None:
             self.on_failure(log_dir)
@@ -123,11 +127,12 @@ class LogDirs:
 class DirectoryGuard:
     """Swallows the I/O errors of a block, once the directory is out of use; ask `log_dir.is_online` afterwards."""
 
-    __slots__ = ("_log_dir", "_log_dirs")
+    __slots__ = ("_log_dir", "_log_dirs", "_unless")
 
-    def __init__(self, log_dirs: LogDirs, log_dir: LogDir) -> None:
+    def __init__(self, log_dirs: LogDirs, log_dir: LogDir, unless: Callable[[], bool] | None) -> None:
         self._log_dirs = log_dirs
         self._log_dir = log_dir
+        self._unless = unless
 
     def __enter__(self) -> None:
         return None
@@ -137,5 +142,6 @@ class DirectoryGuard:
     ) -> bool:
         if not isinstance(error, OSError | errors.KafkaStorageError):
             return False
-        self._log_dirs.fail(self._log_dir, error)
+        if self._unless is None or not self._unless():
+            self._log_dirs.fail(self._log_dir, error)
         return True

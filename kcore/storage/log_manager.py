@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kcore.storage.log import Log
     from kcore.storage.log_dir import LogDir
     from kcore.storage.log_dir_scan import HostedTopic
+    from kcore.storage.log_dirs import DirectoryGuard
     from kcore.storage.meta_properties import MetaProperties
     from kcore.storage.scheduler import Scheduler
 
@@ -53,15 +54,20 @@ log = get_logger(__name__)
 
 
 class ManagedLog:
-    """A log, where it lies, to which topic it belongs and how it is configured."""
+    """A log, where it lies, to which topic it belongs and how it is configured.
 
-    __slots__ = ("config", "log", "log_dir", "topic_id")
+    Work that began before the log was deleted may fail to find its files: once `is_deleted`, that is no I/O error.
+    """
 
-    def __init__(self, opened: Log, log_dir: LogDir, topic_id: bytes, config: LogConfig) -> None:
-        self.log = opened
+    __slots__ = ("config", "is_deleted", "log", "log_dir", "topic_id")
+
+    log: Log
+
+    def __init__(self, log_dir: LogDir, topic_id: bytes, config: LogConfig) -> None:
         self.log_dir = log_dir
         self.topic_id = topic_id
         self.config = config
+        self.is_deleted = False
 
 
 class LogManager:
@@ -161,19 +167,19 @@ class LogManager:
         self, log_dir: LogDir, key: TopicPartition, topic_id: bytes, recovery_point: int = 0, start_offset: int = 0
     ) -> ManagedLog:
         topic, partition = key
-        config = self._configs[topic]
-        opened = load_log(
+        entry = ManagedLog(log_dir, topic_id, self._configs[topic])
+        entry.log = load_log(
             self._disk,
             f"{log_dir.path}/{directory_name(topic, partition)}",
             topic,
             partition,
-            config,
+            entry.config,
             recovery_point=recovery_point,
             log_start_offset=start_offset,
             clean_shutdown=log_dir.had_clean_shutdown,
-            on_failure=lambda _, error: self._fail_later(log_dir, error),
+            on_failure=lambda _, error: self._fail_later(entry, error),
         )
-        return ManagedLog(opened, log_dir, topic_id, config)
+        return entry
 
     # Configuration
 
@@ -293,6 +299,7 @@ class LogManager:
                 # The lock is given back before a failure is told.
                 with self._log_dirs.guard(entry.log_dir), self._lock:
                     if self._logs.pop(key, None) is not None:
+                        entry.is_deleted = True
                         self._set_aside_for_removal(key, entry)
         for log_dir in touched.values():
             with self._log_dirs.guard(log_dir):
@@ -343,7 +350,7 @@ class LogManager:
             self._delete_old_segments(entry)
 
     def _delete_old_segments(self, entry: ManagedLog) -> None:
-        with self._log_dirs.guard(entry.log_dir):
+        with self._guard(entry):
             if entry.log.delete_old_segments(self._disk.now_ms()):
                 # Renamed for now; the same call removes the files once their time has come.
                 delay_ms = entry.config.file_delete_delay_ms + 1
@@ -352,14 +359,14 @@ class LogManager:
     def flush_due_logs(self) -> None:
         """Flushes the logs whose last flush is `flush.ms` ago."""
         for _, entry in self._entries():
-            with self._log_dirs.guard(entry.log_dir):
+            with self._guard(entry):
                 if self._disk.now_ms() - entry.log.last_flush_ms >= entry.config.flush_ms:
                     entry.log.flush()
 
     def flush_rolled_segments(self) -> None:
         """Brings segments onto the device that are finished, and closes files that nobody has read from lately."""
         for _, entry in self._entries():
-            with self._log_dirs.guard(entry.log_dir):
+            with self._guard(entry):
                 entry.log.flush_rolled()
                 entry.log.close_idle_segments()
 
@@ -420,9 +427,13 @@ class LogManager:
 
     # Failure and end
 
-    def _fail_later(self, log_dir: LogDir, error: OSError) -> None:
+    def _guard(self, entry: ManagedLog) -> DirectoryGuard:
+        return self._log_dirs.guard(entry.log_dir, unless=lambda: entry.is_deleted)
+
+    def _fail_later(self, entry: ManagedLog, error: OSError) -> None:
         """A log met an error: told by the scheduler, since the thread that asked the log may hold any lock."""
-        self._scheduler.schedule("log-dir-failure", lambda: self._log_dirs.fail(log_dir, error))
+        if not entry.is_deleted:
+            self._scheduler.schedule("log-dir-failure", lambda: self._log_dirs.fail(entry.log_dir, error))
 
     def _directory_failed(self, log_dir: LogDir) -> None:
         with self._lock:
@@ -455,7 +466,7 @@ class LogManager:
     def _on_every_log(self, method: str) -> None:
         def job(entry: ManagedLog) -> Callable[[], None]:
             def run() -> None:
-                with self._log_dirs.guard(entry.log_dir):
+                with self._guard(entry):
                     if entry.log_dir.is_online:
                         getattr(entry.log, method)()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kcore.platform.real_disk import RealDisk
 
+from kcore.platform.real_disk import RealDisk
 from kcore.storage.checkpoints import CorruptFileError, OffsetCheckpoint, parse_checkpoint
 
 # As a broker of Apache Kafka 3.9 writes it.

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from typing_extensions import Buffer
 
 from kcore import errors, uuid
 from kcore.config.broker import BrokerConfig
+from kcore.platform.memory_disk import MemoryDisk
 from kcore.platform.real_disk import RealDisk
 from kcore.record.encoder import encode_batch
 from kcore.storage.checkpoints import CorruptFileError, parse_checkpoint
@@ -54,52 +56,73 @@ class ManualScheduler(Scheduler):
         return next((delay, period) for task, delay, period in self.tasks if task.name == name)
 
 
-class FailingDisk(RealDisk):
-    """Fails everything that is written below some directories."""
+class Failing:
+    """Fails everything that is written below some directories, before the disk behind it hears of it."""
 
-    def __init__(self) -> None:
-        self.broken: set[str] = set()
+    broken: set[str]
 
     def _check(self, path: str) -> None:
         if any(path.startswith(directory) for directory in self.broken):
             raise OSError(errno.EIO, "Input/output error", path)
 
-    def write_file_atomically(self, path: str, data: object) -> None:
+    def write_file_atomically(self, path: str, data: Buffer) -> None:
         self._check(path)
-        super().write_file_atomically(path, data)  # type: ignore[arg-type]
+        super().write_file_atomically(path, data)  # type: ignore[misc]
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         self._check(path)
-        super().mkdirs(path, mode)
+        super().mkdirs(path, mode)  # type: ignore[misc]
 
     def rename(self, source: str, target: str) -> None:
         self._check(source)
-        super().rename(source, target)
+        super().rename(source, target)  # type: ignore[misc]
 
     def entries(self, path: str) -> list[tuple[str, bool]]:
         self._check(path)
-        return super().entries(path)
+        return super().entries(path)  # type: ignore[misc, no-any-return]
+
+
+class FailingRealDisk(Failing, RealDisk):
+    def __init__(self) -> None:
+        self.broken = set()
+
+
+class FailingMemoryDisk(Failing, MemoryDisk):
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken = set()
 
 
 class Machine:
     """Directories, their disk, and the manager that runs on them at the moment."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: str, disk: FailingRealDisk | FailingMemoryDisk) -> None:
         self.root = root
-        self.disk = FailingDisk()
+        self.disk = disk
+        self.disk.mkdirs(root)
         self.manager: LogManager | None = None
         self.scheduler = ManualScheduler()
         self.failures: list[tuple[str, list[tuple[str, int]]]] = []
         self.halts = 0
 
-    def path(self, *names: str) -> Path:
-        return self.root.joinpath(*names)
+    def path(self, *names: str) -> str:
+        return "/".join((self.root, *names))
+
+    def read(self, *names: str) -> bytes:
+        return self.disk.read_file(self.path(*names))
+
+    def write(self, content: bytes, *names: str) -> None:
+        self.disk.mkdirs(self.path(*names[:-1]))
+        self.disk.write_file_atomically(self.path(*names), content)
+
+    def exists(self, *names: str) -> bool:
+        return self.disk.exists(self.path(*names))
 
     def make(self, *names: str, properties: Mapping[str, str] | None = None) -> LogManager:
         """A new manager over directories of these names, not opened yet."""
         self.scheduler = ManualScheduler()
         config = BrokerConfig(properties or {})
-        directories = [str(self.path(name)) for name in names or ("a",)]
+        directories = [self.path(name) for name in names or ("a",)]
         self.manager = manager = LogManager(self.disk, directories, config, self.scheduler)
         manager.on_directory_failure = lambda path, partitions: self.failures.append((path, partitions))
         manager.on_all_directories_failed = self.halt
@@ -127,16 +150,24 @@ class Machine:
         self.manager = None
 
     def checkpoint(self, *names: str) -> dict[tuple[str, int], int]:
-        path = self.path(*names)
-        return parse_checkpoint(str(path), path.read_bytes())
+        return parse_checkpoint(self.path(*names), self.read(*names))
 
     def directories(self, name: str = "a") -> list[str]:
-        return sorted(path.name for path in self.path(name).iterdir() if path.is_dir())
+        return [entry for entry, is_directory in self.disk.entries(self.path(name)) if is_directory]
+
+    def deleted_files(self) -> list[str]:
+        return [name for name in self.disk.listdir(self.path("a", "orders-0")) if name.endswith(".deleted")]
+
+    def break_directory(self, name: str) -> None:
+        self.disk.broken.add(self.path(name))
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    machine = Machine(tmp_path)
+@pytest.fixture(params=["real", "memory"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    if request.param == "real":
+        machine = Machine(str(tmp_path), FailingRealDisk())
+    else:
+        machine = Machine("/data", FailingMemoryDisk())
     yield machine
     if machine.manager is not None:
         machine.manager.shutdown()
@@ -152,10 +183,7 @@ class TestIdentity:
         manager = machine.make("a", "b")
         assert manager.open() is None
         manager.startup(1, CLUSTER, {})
-        metas = [
-            parse_meta_properties("meta.properties", machine.path(name, "meta.properties").read_bytes())
-            for name in ("a", "b")
-        ]
+        metas = [parse_meta_properties("meta.properties", machine.read(name, "meta.properties")) for name in ("a", "b")]
         assert [(meta.version, meta.cluster_id, meta.node_id) for meta in metas] == [(1, CLUSTER, 1)] * 2
         assert metas[0].directory_id != metas[1].directory_id
 
@@ -174,25 +202,21 @@ class TestIdentity:
 
     def test_directories_of_two_clusters_are_refused(self, machine: Machine) -> None:
         machine.start("a").shutdown()
-        machine.path("b").mkdir()
-        machine.path("b", "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=1\n")
+        machine.write(b"version=1\ncluster.id=other\nnode.id=1\n", "b", "meta.properties")
         with pytest.raises(LogDirsError, match=r"cluster\.id .* must name directories of one broker"):
             machine.make("a", "b").open()
 
     def test_a_copied_directory_is_refused(self, machine: Machine) -> None:
         machine.start("a").shutdown()
-        machine.path("b").mkdir()
-        machine.path("b", "meta.properties").write_bytes(machine.path("a", "meta.properties").read_bytes())
+        machine.write(machine.read("a", "meta.properties"), "b", "meta.properties")
         with pytest.raises(LogDirsError, match=r"the same directory\.id"):
             machine.make("a", "b").open()
 
     def test_a_damaged_meta_properties_stops_the_start_and_keeps_nothing_locked(self, machine: Machine) -> None:
-        machine.path("a").mkdir()
-        path = machine.path("a", "meta.properties")
-        path.write_text("version=9\n")
+        machine.write(b"version=9\n", "a", "meta.properties")
         with pytest.raises(CorruptFileError, match=r"meta\.properties, line 1"):
             machine.make().open()
-        path.unlink()
+        machine.disk.unlink(machine.path("a", "meta.properties"))
         machine.start()
 
     def test_a_directory_is_used_by_one_broker_at_a_time(self, machine: Machine) -> None:
@@ -203,7 +227,7 @@ class TestIdentity:
         machine.start()
 
     def test_no_usable_directory_is_an_error_that_names_each(self, machine: Machine) -> None:
-        machine.path("a").write_text("a file")
+        machine.write(b"a file", "a")
         with pytest.raises(LogDirsError, match=r"None of the log directories can be used \(.*a: "):
             machine.make().open()
 
@@ -213,7 +237,7 @@ class TestLogs:
         manager = machine.start()
         log = manager.get_or_create_log("orders", 0, ORDERS_ID, {"segment.bytes": "200"})
         assert manager.get_log("orders", 0) is log is manager.get_or_create_log("orders", 0, ORDERS_ID)
-        assert machine.path("a", "orders-0", "partition.metadata").read_text().endswith(uuid.to_text(ORDERS_ID))
+        assert machine.read("a", "orders-0", "partition.metadata").decode().endswith(uuid.to_text(ORDERS_ID))
         log.append(BATCH)
         log.append(BATCH)
         assert len(log.segments) == 2
@@ -231,10 +255,9 @@ class TestLogs:
         for partition in (0, 1):
             manager.get_or_create_log("orders", partition, ORDERS_ID).append(BATCH)
         manager.shutdown(broker_epoch=5)
-        marker = machine.path("a", ".kafka_cleanshutdown")
-        assert marker.read_bytes() == b'{"version":0,"brokerEpoch":5}'
+        assert machine.read("a", ".kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":5}'
         manager = machine.start("a", "b", topics=orders(0, 1))
-        assert not marker.exists(), "a crash from now on is one"
+        assert not machine.exists("a", ".kafka_cleanshutdown"), "a crash from now on is one"
         for partition in (0, 1):
             log = manager.get_log("orders", partition)
             assert log is not None
@@ -244,7 +267,7 @@ class TestLogs:
         manager = machine.start()
         manager.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
         machine.crash()
-        assert not machine.path("a", ".kafka_cleanshutdown").exists()
+        assert not machine.exists("a", ".kafka_cleanshutdown")
         log = machine.start(topics=orders()).get_log("orders", 0)
         assert log is not None
         assert log.end_offset == 1
@@ -287,7 +310,7 @@ class TestFoundDirectories:
     ) -> None:
         machine.start().get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
         machine.crash()
-        content = machine.path("a", "orders-0", "00000000000000000000.log").read_bytes()
+        content = machine.read("a", "orders-0", "00000000000000000000.log")
         manager = machine.start()
         (stray,) = machine.directories()
         assert re.fullmatch(r"orders-0\.[0-9a-f]{32}-stray", stray)
@@ -296,7 +319,7 @@ class TestFoundDirectories:
         manager.shutdown()
         machine.start()
         assert machine.directories() == [stray], "nothing deletes it, at no start"
-        assert machine.path("a", stray, "00000000000000000000.log").read_bytes() == content
+        assert machine.read("a", stray, "00000000000000000000.log") == content
         assert stray in capsys.readouterr().err
 
     @pytest.mark.parametrize(
@@ -324,18 +347,17 @@ class TestFoundDirectories:
     def test_directories_without_an_id_belong_to_the_topic_of_their_name(self, machine: Machine) -> None:
         machine.start().get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
         machine.crash()
-        metadata = machine.path("a", "orders-0", "partition.metadata")
-        content = metadata.read_bytes()
-        metadata.unlink()
+        content = machine.read("a", "orders-0", "partition.metadata")
+        machine.disk.unlink(machine.path("a", "orders-0", "partition.metadata"))
         log = machine.start(topics=orders()).get_log("orders", 0)
         assert log is not None
         assert log.end_offset == 1
-        assert metadata.read_bytes() == content
+        assert machine.read("a", "orders-0", "partition.metadata") == content
 
     def test_a_damaged_partition_metadata_stops_the_start(self, machine: Machine) -> None:
         machine.start().get_or_create_log("orders", 0, ORDERS_ID)
         machine.crash()
-        machine.path("a", "orders-0", "partition.metadata").write_text("version: 0\ntopic_id: nonsense")
+        machine.write(b"version: 0\ntopic_id: nonsense", "a", "orders-0", "partition.metadata")
         manager = machine.make()
         manager.open()
         with pytest.raises(CorruptFileError, match=r"orders-0/partition\.metadata, line 2"):
@@ -346,8 +368,8 @@ class TestFoundDirectories:
     ) -> None:
         names = ["lost+found", "notes", "orders-0.0123456789abcdef0123456789abcdef-future"]
         for name in names:
-            machine.path("a", name).mkdir(parents=True)
-        machine.path("a", "__cluster_metadata.sqlite").write_text("a file")
+            machine.disk.mkdirs(machine.path("a", name))
+        machine.write(b"a file", "a", "__cluster_metadata.sqlite")
         machine.start()
         assert machine.directories() == sorted(names)
         error = capsys.readouterr().err
@@ -360,8 +382,7 @@ class TestFoundDirectories:
         manager = machine.start()
         manager.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
         manager.shutdown()
-        path = machine.path("a", "recovery-point-offset-checkpoint")
-        path.write_text("0\n1\norders zero 1\n")
+        machine.write(b"0\n1\norders zero 1\n", "a", "recovery-point-offset-checkpoint")
         log = machine.start(topics=orders()).get_log("orders", 0)
         assert log is not None
         assert log.end_offset == 1
@@ -415,6 +436,23 @@ class TestDeletion:
         machine.start()
         machine.scheduler.run("kafka-delete-logs")
         assert machine.directories() == []
+
+    def test_work_that_comes_too_late_for_a_deleted_log_harms_nobody(
+        self, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        manager = machine.start()
+        log = manager.get_or_create_log("orders", 0, ORDERS_ID, {"flush.ms": "0"})
+        other = manager.get_or_create_log("payments", 0, PAYMENTS_ID)
+        log.append(BATCH)
+        late = manager._entries()
+        manager.delete_log("orders", 0)
+        monkeypatch.setattr(LogManager, "_entries", lambda self: late)
+        for name in ("kafka-log-flusher", "flush-rolled-segments", "kafka-log-retention"):
+            machine.scheduler.run(name)
+        monkeypatch.undo()
+        machine.scheduler.run("log-dir-failure")
+        assert machine.failures == []
+        other.append(BATCH)
 
 
 class TestBackgroundWork:
@@ -482,9 +520,9 @@ class TestBackgroundWork:
         log.advance_high_watermark(4)
         machine.scheduler.run("kafka-log-retention")
         assert log.start_offset > 0
-        assert any(machine.path("a", "orders-0").glob("*.deleted"))
+        assert machine.deleted_files()
         assert machine.scheduler.run("delete-file") == 1
-        assert not any(machine.path("a", "orders-0").glob("*.deleted"))
+        assert not machine.deleted_files()
 
     def test_a_log_is_flushed_when_its_topic_says_so(self, machine: Machine) -> None:
         manager = machine.start()
@@ -510,11 +548,11 @@ class TestFailures:
         for partition in range(4):
             manager.get_or_create_log("orders", partition, ORDERS_ID)
         in_a = [int(name.rpartition("-")[2]) for name in machine.directories("a")]
-        machine.disk.broken.add(str(machine.path("a")))
+        machine.break_directory("a")
         machine.scheduler.run("high-watermark-checkpoint")
-        assert machine.failures == [(str(machine.path("a")), [("orders", partition) for partition in in_a])]
+        assert machine.failures == [(machine.path("a"), [("orders", partition) for partition in in_a])]
         assert machine.halts == 0
-        assert manager.offline_directories() == [str(machine.path("a"))]
+        assert manager.offline_directories() == [machine.path("a")]
         for partition in range(4):
             assert manager.is_offline("orders", partition) is (partition in in_a)
             assert (manager.get_log("orders", partition) is None) is (partition in in_a)
@@ -527,20 +565,20 @@ class TestFailures:
         assert len(machine.failures) == 1, "told once"
 
         manager.shutdown()
-        assert not machine.path("a", ".kafka_cleanshutdown").exists()
-        assert machine.path("b", ".kafka_cleanshutdown").exists()
+        assert not machine.exists("a", ".kafka_cleanshutdown")
+        assert machine.exists("b", ".kafka_cleanshutdown")
 
     def test_a_log_that_cannot_be_made_in_one_directory_is_made_in_another(self, machine: Machine) -> None:
         manager = machine.start("a", "b")
-        machine.disk.broken.add(str(machine.path("a")))
+        machine.break_directory("a")
         manager.get_or_create_log("orders", 0, ORDERS_ID, is_new=True)
         assert machine.directories("b") == ["orders-0"]
-        assert machine.failures == [(str(machine.path("a")), [])]
+        assert machine.failures == [(machine.path("a"), [])]
 
     def test_without_any_directory_the_broker_has_to_stop(self, machine: Machine) -> None:
         manager = machine.start("a", "b")
         manager.get_or_create_log("orders", 0, ORDERS_ID)
-        machine.disk.broken.update((str(machine.path("a")), str(machine.path("b"))))
+        machine.disk.broken.update((machine.path("a"), machine.path("b")))
         machine.scheduler.run("high-watermark-checkpoint")
         assert len(machine.failures) == 2
         assert machine.halts == 1
@@ -548,9 +586,9 @@ class TestFailures:
             manager.get_or_create_log("payments", 0, PAYMENTS_ID, is_new=True)
 
     def test_a_bad_directory_is_left_out_at_the_start(self, machine: Machine) -> None:
-        machine.path("a").write_text("a file")
+        machine.write(b"a file", "a")
         manager = machine.start("a", "b")
-        assert manager.offline_directories() == [str(machine.path("a"))]
+        assert manager.offline_directories() == [machine.path("a")]
         manager.get_or_create_log("orders", 0, ORDERS_ID, is_new=True)
 
     def test_a_directory_that_fails_while_logs_are_loaded_does_not_stop_the_start(self, machine: Machine) -> None:
@@ -561,7 +599,7 @@ class TestFailures:
         kept = [int(name.rpartition("-")[2]) for name in machine.directories("b")]
         manager = machine.make("a", "b")
         manager.open()
-        machine.disk.broken.add(str(machine.path("a")))
+        machine.break_directory("a")
         manager.startup(1, CLUSTER, orders(0, 1))
         assert [partition for _, partition in manager.all_logs()] == kept
 
@@ -569,6 +607,6 @@ class TestFailures:
         manager = machine.start("a", "b")
         manager.get_or_create_log("orders", 0, ORDERS_ID)
         broken = "a" if machine.directories("a") else "b"
-        machine.disk.broken.add(str(machine.path(broken)))
+        machine.break_directory(broken)
         manager.delete_log("orders", 0)
-        assert [path for path, _ in machine.failures] == [str(machine.path(broken))]
+        assert [path for path, _ in machine.failures] == [machine.path(broken)]

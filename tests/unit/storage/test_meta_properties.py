@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kcore.platform.real_disk import RealDisk
 
 from kcore import uuid
+from kcore.platform.real_disk import RealDisk
 from kcore.storage.checkpoints import CorruptFileError
 from kcore.storage.meta_properties import (
     MetaProperties,
