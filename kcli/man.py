@@ -95,7 +95,7 @@ def _term(option: click.Option) -> str:
     return f"{names} {option.metavar or _value(option.type)}"
 
 
-def _value(type: click.ParamType) -> str:
+def _value(type: object) -> str:
     if isinstance(type, click.Choice):
         return "|".join(type.choices)
     return "TEXT" if isinstance(type, click.types.StringParamType) else "N"

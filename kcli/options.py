@@ -9,6 +9,7 @@ from kcli.failures import UsageFailure
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from kcore.client.network_client import NetworkClient
 
@@ -35,7 +36,7 @@ def connect(bootstrap_server: str, properties: dict[str, str] | None = None) -> 
     """A client for the cluster; `properties` are those of a configuration file."""
     from kcore.client.network_client import NetworkClient
 
-    options: dict[str, float] = {}
+    options: dict[str, Any] = {}
     for name, option in CLIENT_PROPERTIES.items():
         if properties and name in properties:
             options[option] = number_of(properties, name)

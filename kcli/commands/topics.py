@@ -271,9 +271,14 @@ def delete(
             _ask(topics)
         outcomes = admin.delete_topics([topic.name for topic in topics]) if topics else {}
     failures += [str(error) for error in outcomes.values() if error is not None]
-    rows = [{"topic": name, "deleted": True} for name, error in outcomes.items() if error is None]
-    write_rows(rows, output, lambda deleted: [click.echo(f"Deleted topic {row['topic']}.") for row in deleted])
+    rows = [{"topic": name, "deleted": True} for name in names if name in outcomes and outcomes[name] is None]
+    write_rows(rows, output, _print_deleted)
     _raise_failures(failures)
+
+
+def _print_deleted(rows: Iterable[Row]) -> None:
+    for row in rows:
+        click.echo(f"Deleted topic {row['topic']}.")
 
 
 def _ask(topics: Sequence[TopicDescription]) -> None:

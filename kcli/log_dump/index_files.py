@@ -37,11 +37,9 @@ def read_entries(path: str, entry: struct.Struct) -> list[tuple[int, ...]]:
     usable = len(content) - len(content) % entry.size
     entries: list[tuple[int, ...]] = []
     for fields in entry.iter_unpack(memoryview(content)[:usable]):
-        if entries and not any(fields):
+        if not any(fields):
             break
         entries.append(fields)
-    if entries and not any(entries[0]) and len(entries) == 1 and entry is OFFSET_ENTRY:
-        return []
     return entries
 
 

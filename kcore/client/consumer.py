@@ -6,6 +6,7 @@ with a group they begin at what the group has committed, and are committed from 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from kcore.client.cluster import TopicPartition
@@ -149,7 +150,7 @@ class Consumer:
                 "isolation_level": self._isolation_level,
                 "topics": [{"name": name, "partitions": wanted} for name, wanted in topics.items()],
             }
-            found.update(self.client.retrying(lambda f=fields, node=leader: self._list_offsets(f, node)))
+            found.update(self.client.retrying(partial(self._list_offsets, fields, leader)))
         return found
 
     def _list_offsets(self, fields: dict[str, Any], leader: Any) -> dict[TopicPartition, OffsetAndTimestamp]:
