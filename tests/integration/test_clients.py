@@ -1,0 +1,213 @@
+"""Clients that no one here wrote, unmodified, against a broker in a process of its own.
+
+The sizes are those of CI. Every client reads back exactly what it wrote: by offset, by timestamp and as a group, after
+a clean restart and after kill -9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
+from kafka import KafkaConsumer, KafkaProducer
+
+from tests.broker_process import BrokerProcess
+
+TIMEOUT_S = 60
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@pytest.fixture(scope="module", params=["true", "false"], ids=["native", "handlers"])
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Default settings, with the fast path on and forced off."""
+    directory = tmp_path_factory.mktemp("clients") / "data"
+    with BrokerProcess(directory, {"kcli.fast.path.enable": request.param}) as broker:
+        yield broker
+        assert broker.stop() == 0
+        assert "Traceback" not in broker.log()
+        broker.start()
+
+
+def produce_with_confluent(server: str, topic: str, values: list[bytes], **settings: object) -> None:
+    """Everything acknowledged, or an exception."""
+    failures: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    producer = Producer({"bootstrap.servers": server, **settings})
+    for value in values:
+        while True:
+            try:
+                producer.produce(topic, value=value, key=value[-2:], on_delivery=delivered)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+    assert producer.flush(TIMEOUT_S) == 0
+    assert failures == []
+
+
+def consume_with_confluent(consumer: Consumer, count: int) -> list[bytes]:
+    """The next `count` values."""
+    values: list[bytes] = []
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(values) < count and time.monotonic() < deadline:
+        for message in consumer.consume(min(5000, count - len(values)), 1.0):
+            if message.error() is not None:
+                raise KafkaException(message.error())
+            values.append(message.value())
+    consumer.close()
+    return values
+
+
+def assigned(server: str, topic: str, offset: int = 0) -> Consumer:
+    """A consumer of partition 0 from an offset on."""
+    consumer = Consumer({"bootstrap.servers": server, "group.id": "assigned", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, offset)])
+    return consumer
+
+
+def numbered(count: int) -> list[bytes]:
+    return [b"record-%d" % number for number in range(count)]
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+@pytest.mark.parametrize("codec", CODECS)
+def test_confluent_reads_what_it_wrote(broker: BrokerProcess, codec: str, idempotent: bool) -> None:
+    values = numbered(5000)
+    topic = f"confluent-{codec}-{idempotent}"
+    produce_with_confluent(
+        broker.bootstrap_server, topic, values, **{"compression.type": codec, "enable.idempotence": idempotent}
+    )
+    assert consume_with_confluent(assigned(broker.bootstrap_server, topic), len(values)) == values
+
+
+def test_a_hundred_thousand_records(broker: BrokerProcess) -> None:
+    values = numbered(100_000)
+    produce_with_confluent(broker.bootstrap_server, "many", values)
+    assert consume_with_confluent(assigned(broker.bootstrap_server, "many"), len(values)) == values
+    assert consume_with_confluent(assigned(broker.bootstrap_server, "many", 99_990), 10) == values[-10:]
+
+
+def test_records_are_found_by_timestamp(broker: BrokerProcess) -> None:
+    server = broker.bootstrap_server
+    producer = Producer({"bootstrap.servers": server})
+    for number in range(1000):
+        producer.produce("timed", value=b"%d" % number, timestamp=1_700_000_000_000 + number * 10)
+    assert producer.flush(TIMEOUT_S) == 0
+    consumer = assigned(server, "timed")
+    (found,) = consumer.offsets_for_times([TopicPartition("timed", 0, 1_700_000_000_000 + 5001)], timeout=TIMEOUT_S)
+    assert found.offset == 501
+    consumer.assign([found])
+    assert consume_with_confluent(consumer, 3) == [b"501", b"502", b"503"]
+
+
+def test_a_group_shares_partitions_and_goes_on_where_it_was(broker: BrokerProcess) -> None:
+    server = broker.bootstrap_server
+    admin = AdminClient({"bootstrap.servers": server})
+    for future in admin.create_topics([NewTopic("grouped", 4, 1)]).values():
+        future.result(TIMEOUT_S)
+    values = numbered(2000)
+    produce_with_confluent(server, "grouped", values)
+    settings = {"bootstrap.servers": server, "group.id": "sharers", "auto.offset.reset": "earliest"}
+    members = [Consumer(settings) for _ in range(2)]
+    for member in members:
+        member.subscribe(["grouped"])
+    read: list[bytes] = []
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(read) < len(values) and time.monotonic() < deadline:
+        for member in members:
+            read += [message.value() for message in member.consume(500, 0.2) if message.error() is None]
+    assert sorted(read) == sorted(values)
+    for member in members:
+        member.commit(asynchronous=False)
+        member.close()
+    produce_with_confluent(server, "grouped", [b"afterwards"])
+    successor = Consumer(settings)
+    successor.subscribe(["grouped"])
+    assert consume_with_confluent(successor, 1) == [b"afterwards"]
+
+
+def test_kafka_python(broker: BrokerProcess) -> None:
+    values = numbered(3000)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_server)
+    futures = [producer.send("kafka-python", value) for value in values]
+    producer.flush(TIMEOUT_S)
+    assert [future.get(TIMEOUT_S).offset for future in futures] == list(range(len(values)))
+    producer.close()
+    consumer = KafkaConsumer(
+        "kafka-python",
+        bootstrap_servers=broker.bootstrap_server,
+        group_id="kafka-python",
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=TIMEOUT_S * 1000,
+    )
+    read = [message.value for _, message in zip(range(len(values)), consumer, strict=False)]
+    consumer.close()
+    assert read == values
+
+
+def test_aiokafka(broker: BrokerProcess) -> None:
+    values = numbered(3000)
+
+    async def run() -> list[bytes]:
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_server, enable_idempotence=True) as producer:
+            for value in values:
+                await producer.send("aiokafka", value)
+        async with AIOKafkaConsumer(
+            "aiokafka",
+            bootstrap_servers=broker.bootstrap_server,
+            group_id="aiokafka",
+            auto_offset_reset="earliest",
+        ) as consumer:
+            return [(await consumer.getone()).value for _ in values]
+
+    assert asyncio.run(asyncio.wait_for(run(), TIMEOUT_S)) == values
+
+
+def test_the_admin_client(broker: BrokerProcess) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_server})
+    topic = NewTopic("administered", 3, 1, config={"retention.ms": "60000"})
+    for future in admin.create_topics([topic]).values():
+        future.result(TIMEOUT_S)
+    assert len(admin.list_topics("administered", timeout=TIMEOUT_S).topics["administered"].partitions) == 3
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "administered")
+    configs = admin.describe_configs([resource])[resource].result(TIMEOUT_S)
+    assert configs["retention.ms"].value == "60000"
+    assert configs["segment.bytes"].is_default
+    cluster = admin.describe_cluster().result(TIMEOUT_S)
+    assert [node.id for node in cluster.nodes] == [broker.started["broker_id"]]
+    assert cluster.cluster_id == broker.started["cluster_id"]
+    wanted = {TopicPartition("administered", 0): OffsetSpec.latest()}
+    assert admin.list_offsets(wanted)[TopicPartition("administered", 0)].result(TIMEOUT_S).offset == 0
+    for future in admin.delete_topics(["administered"]).values():
+        future.result(TIMEOUT_S)
+    assert "administered" not in admin.list_topics(timeout=TIMEOUT_S).topics
+    with pytest.raises(KafkaException) as refusal:
+        admin.delete_topics(["administered"])["administered"].result(TIMEOUT_S)
+    assert refusal.value.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+
+
+def test_transactions_fail_at_once_and_by_name(broker: BrokerProcess) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_server, "transactional.id": "tx"})
+    with pytest.raises(KafkaException):
+        producer.init_transactions(5)
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["clean", "kill -9"])
+def test_acknowledged_records_are_there_after_a_restart(broker: BrokerProcess, kill: bool) -> None:
+    server = broker.bootstrap_server
+    topic = f"restarted-{kill}"
+    values = numbered(2000)
+    produce_with_confluent(server, topic, values, acks="all")
+    broker.restart(kill=kill)
+    assert broker.bootstrap_server == server
+    produce_with_confluent(server, topic, [b"later"])
+    assert consume_with_confluent(assigned(server, topic), len(values) + 1) == [*values, b"later"]
