@@ -1,7 +1,7 @@
 """Native delayed operations that wait for a gate, and a Python face of the timing wheel, for the tests of the purgatory."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from kcore.platform.sync cimport (
     CLOCK_MONOTONIC, atomic_add_32, atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, clock_gettime,
     pthread_cond_broadcast, pthread_cond_init, pthread_cond_t, pthread_cond_timedwait, pthread_condattr_init,
@@ -183,8 +183,9 @@ cdef class Wheel:
         due = []
         while entry != NULL:
             following = entry.next
-            due.append(tokens[<uint64_t>entry])
-            del self.entries[due[-1]]
+            token = tokens[<uint64_t>entry]
+            due.append(token)
+            del self.entries[token]
             free(entry)
             entry = following
         return due
