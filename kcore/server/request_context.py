@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from kcore.config.listeners import Endpoint
-    from kcore.network.request_channel import Request
+    from kcore.network.request import Request
     from kcore.protocol.apis import Api
     from kcore.server.broker import Broker
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from kcore.network.request_channel import Request, RequestChannel
+    from kcore.network.request import Request
+    from kcore.network.request_channel import RequestChannel
     from kcore.server.broker import Broker
 
 LOG = get_logger("kcore.server.request")

@@ -197,8 +197,9 @@ def test_the_admin_client(broker: BrokerProcess) -> None:
 
 def test_transactions_fail_at_once_and_by_name(broker: BrokerProcess) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_server, "transactional.id": "tx"})
-    with pytest.raises(KafkaException):
-        producer.init_transactions(5)
+    with pytest.raises(KafkaException) as refusal:
+        producer.init_transactions(TIMEOUT_S)
+    assert refusal.value.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["clean", "kill -9"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kcore.server.request_context import Fields, RequestContext
 
-GROUP_KEY = 0
+GROUP_KEY, TRANSACTION_KEY = 0, 1
 FIRST_WITH_KEY_TYPE = 1
 FIRST_BATCHED = 4
 TOPIC_ALREADY_EXISTS = errors.TopicAlreadyExistsError.code
@@ -41,10 +41,11 @@ def find(context: RequestContext, key: str, key_type: int) -> Fields:
 
 def locate(context: RequestContext, key: str, key_type: int) -> Fields:
     """The leader of the key's partition of `__consumer_offsets`."""
+    if key_type == TRANSACTION_KEY:
+        # Final for every client, where an error that may pass would make it ask again and again.
+        raise errors.TransactionalIdAuthorizationFailedError("This broker has no transactions yet")
     if key_type != GROUP_KEY:
-        raise errors.InvalidRequestError(
-            f"Coordinators of key type {key_type} are not served: this broker has no transactions"
-        )
+        raise errors.InvalidRequestError(f"Coordinators of key type {key_type} are not served")
     if not key:
         raise errors.InvalidGroupIdError("A group id may not be empty")
     broker = context.broker

@@ -74,7 +74,7 @@ def append(
 
 def describe(index: int, outcome: AppendOutcome) -> dict[str, Any]:
     """What became of one partition's records."""
-    fields = {
+    fields: dict[str, Any] = {
         "index": index,
         "error_code": outcome.error,
         "base_offset": outcome.base_offset,
