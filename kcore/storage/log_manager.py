@@ -334,6 +334,7 @@ class LogManager:
         for name, run, delay_ms, period in (
             ("kafka-log-retention", self.apply_retention, initial_ms, "log.retention.check.interval.ms"),
             ("kafka-log-flusher", self.flush_due_logs, initial_ms, "log.flush.scheduler.interval.ms"),
+            ("producer-expiration", self.expire_producers, 0, "producer.id.expiration.check.interval.ms"),
             ("recovery-point-checkpoint", recovery_points, initial_ms, "log.flush.offset.checkpoint.interval.ms"),
             ("start-offset-checkpoint", start_offsets, initial_ms, "log.flush.start.offset.checkpoint.interval.ms"),
             ("high-watermark-checkpoint", watermarks, 0, "replica.high.watermark.checkpoint.interval.ms"),
@@ -369,6 +370,11 @@ class LogManager:
             with self._guard(entry):
                 entry.log.flush_rolled()
                 entry.log.close_idle_segments()
+
+    def expire_producers(self) -> None:
+        """Forgets the idempotent producers that have been silent for `producer.id.expiration.ms`."""
+        for _, entry in self._entries():
+            entry.log.producer_state.remove_expired(self._disk.now_ms())
 
     def checkpoint_recovery_points(self) -> None:
         """Writes up to where each log is known to be on the device."""

@@ -462,6 +462,7 @@ class TestBackgroundWork:
         assert machine.scheduler.timing("kafka-log-flusher") == (30_000, 2**63 - 1)
         assert machine.scheduler.timing("recovery-point-checkpoint") == (30_000, 60_000)
         assert machine.scheduler.timing("start-offset-checkpoint") == (30_000, 60_000)
+        assert machine.scheduler.timing("producer-expiration") == (0, 600_000)
         assert machine.scheduler.timing("high-watermark-checkpoint") == (0, 5_000)
 
     def test_checkpoints_say_what_the_logs_say(self, machine: Machine) -> None:
@@ -532,6 +533,15 @@ class TestBackgroundWork:
             log.append(BATCH)
         machine.scheduler.run("kafka-log-flusher")
         assert (due.recovery_point, never.recovery_point) == (1, 0)
+
+    def test_silent_producers_are_forgotten(self, machine: Machine) -> None:
+        manager = machine.start(properties={"producer.id.expiration.ms": "1"})
+        log = manager.get_or_create_log("orders", 0, ORDERS_ID)
+        long_ago = encode_batch([(b"key", b"value")], timestamp=1, producer_id=7, producer_epoch=0, base_sequence=0)
+        log.append(long_ago)
+        assert [producer["producer_id"] for producer in log.producer_state.active_producers()] == [7]
+        machine.scheduler.run("producer-expiration")
+        assert log.producer_state.active_producers() == []
 
     def test_finished_segments_are_brought_to_the_device(self, machine: Machine) -> None:
         manager = machine.start()
