@@ -115,7 +115,7 @@ def test_memory_of_warn_once_is_bounded(recorder: Recorder) -> None:
 
 
 def test_stream_that_cannot_be_written_is_survived(recorder: Recorder) -> None:
-    logger.set_stream(io.TextIOWrapper(io.BufferedReader(io.BytesIO())))  # type: ignore[arg-type, type-var]
+    logger.set_stream(io.TextIOWrapper(io.BufferedReader(io.BytesIO())))
     logger.get_logger("test").error("lost")
     closed = io.StringIO()
     closed.close()
@@ -125,7 +125,12 @@ def test_stream_that_cannot_be_written_is_survived(recorder: Recorder) -> None:
 
 def test_lines_of_threads_do_not_mix(recorder: Recorder) -> None:
     log = logger.get_logger("test")
-    threads = [threading.Thread(target=lambda: [log.info("x" * 500) for _ in range(200)]) for _ in range(4)]
+
+    def write() -> None:
+        for _ in range(200):
+            log.info("x" * 500)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -10,12 +10,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from kcore.platform.real_disk import RealDisk
 
 from kcore.network.dispatch import DispatchTable
 from kcore.network.request import Request
 from kcore.network.request_channel import RequestChannel
 from kcore.network.socket_server import SocketServer
+from kcore.platform.real_disk import RealDisk
 from tests.native import build
 
 

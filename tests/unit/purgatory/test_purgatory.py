@@ -160,7 +160,7 @@ def test_purgatory_without_shutdown_lets_go_of_its_operations(probes: ModuleType
 
 
 def test_completion_races_expiry(probes: ModuleType, purgatory: Purgatory) -> None:
-    """Four threads add, complete and expire at once: every operation ends exactly once and is tried by one at a time."""
+    """Four threads add, complete and expire: every operation ends exactly once and is tried by one at a time."""
     gates = [probes.Gate() for _ in range(50)]
     rounds = 3000
     ready = threading.Barrier(4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_callback_fires_once_on_a_handler_thread(clockwork: Clockwork) -> None:
 
 def test_callbacks_fire_in_the_order_of_their_deadlines(clockwork: Clockwork) -> None:
     for delay in (500, 3, 20, 21, 400, 1):
-        clockwork.timer.schedule(delay, lambda delay=delay: clockwork.fired.append(delay))
+        clockwork.timer.schedule(delay, partial(clockwork.fired.append, delay))
     clockwork.advance(1000)
     assert clockwork.run_handlers() == [1, 3, 20, 21, 400, 500]
 
@@ -156,8 +157,7 @@ def test_thousands_of_timers_with_a_reaper_and_handler_threads() -> None:
     for handler in handlers:
         handler.start()
     handles = [
-        timer.schedule(60_000 if member % 2 else 1 + member % 200, lambda member=member: expire(member))
-        for member in range(5000)
+        timer.schedule(60_000 if member % 2 else 1 + member % 200, partial(expire, member)) for member in range(5000)
     ]
     assert done.wait(20)
     assert sum(handle.cancel() for handle in handles) == 2500

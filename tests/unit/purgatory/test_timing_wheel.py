@@ -39,7 +39,7 @@ def test_entries_expire_at_the_first_look_at_or_after_their_deadline(
 
 def wheel_machine(probes: ModuleType) -> type[RuleBasedStateMachine]:
     class WheelMachine(RuleBasedStateMachine):
-        """Adds, removes and looks at any time; the clock may jump far, and entries may be added while others are due."""
+        """Adds, removes and looks at any time; the clock may jump far; entries may come while others are due."""
 
         @initialize(start=st.integers(0, 10**13))
         def begin(self, start: int) -> None:
