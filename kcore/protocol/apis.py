@@ -9,11 +9,15 @@ Schemas are imported when they are first used: a broker that starts, or a comman
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.protocol.codec import MessageType
 
 NEVER_FLEXIBLE = 32767
+# Handler threads may ask for an API's schemas at the same time, and must get the same message types.
+_LOAD_LOCK = allocate_lock()
 
 
 class Api:
@@ -70,8 +74,11 @@ class Api:
         from kcore.protocol.codec import MessageType
 
         schemas = import_module(f"kcore.protocol.schemas.{_module_name(self.name)}")
-        self._request = MessageType(f"{self.name}Request", schemas.REQUEST, self.latest_version, self.first_flexible)
-        self._response = MessageType(f"{self.name}Response", schemas.RESPONSE, self.latest_version, self.first_flexible)
+        versions = (self.latest_version, self.first_flexible)
+        with _LOAD_LOCK:
+            if self._request is None:
+                self._response = MessageType(f"{self.name}Response", schemas.RESPONSE, *versions)
+                self._request = MessageType(f"{self.name}Request", schemas.REQUEST, *versions)
 
     def __repr__(self) -> str:
         return f"Api({self.name}, key {self.key}, versions {self.min_version}-{self.max_version})"

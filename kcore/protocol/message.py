@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 from kcore.protocol.notation import Field, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
+
+_CLASS_LOCK = allocate_lock()
 
 
 class Message:
@@ -74,12 +78,13 @@ def _plain(value: object) -> object:
 
 
 def message_class(struct: Struct) -> type[Message]:
-    """The class of a structure's messages, made once."""
-    if struct.message_class is None:
-        slots = tuple(field.name for field in struct.fields)
-        attributes = {"__slots__": slots, "_struct": struct, "__qualname__": struct.name, "__module__": __name__}
-        struct.message_class = type(struct.name.rpartition(".")[2], (Message,), attributes)
-    return struct.message_class
+    """The class of a structure's messages, made once, whichever thread asks first: the codec tells messages by it."""
+    with _CLASS_LOCK:
+        if struct.message_class is None:
+            slots = tuple(field.name for field in struct.fields)
+            attributes = {"__slots__": slots, "_struct": struct, "__qualname__": struct.name, "__module__": __name__}
+            struct.message_class = type(struct.name.rpartition(".")[2], (Message,), attributes)
+        return struct.message_class
 
 
 def new_default(field: Field) -> object:

@@ -8,6 +8,8 @@ add fields at the end: there it is read as the newest known one.
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 from kcore.protocol.protocol_errors import ProtocolError
 
 TYPE_CHECKING = False
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 VERSION_SIZE = 2
 NEVER_FLEXIBLE = 32767
+_LOAD_LOCK = allocate_lock()
 
 
 def version_of(data: Buffer) -> int:
@@ -70,7 +73,8 @@ class VersionedType:
 
             schema = import_module(f"{__name__}.{self.module}").SCHEMA
             versions = (self.latest_version, self.first_flexible, self.oldest_version)
-            self._message_type = MessageType(self.name, schema, *versions)
+            with _LOAD_LOCK:
+                self._message_type = self._message_type or MessageType(self.name, schema, *versions)
         return self._message_type
 
     def decode(self, data: Buffer) -> tuple[int, Message]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -72,6 +76,26 @@ def test_apis_are_what_kafka_calls_them() -> None:
         assert api.key == key
         assert 0 <= api.min_version <= api.max_version <= api.latest_version
         assert (api.request.latest_version, api.response.latest_version) == (api.latest_version, api.latest_version)
+
+
+def test_threads_that_ask_at_once_get_the_same_types_and_classes() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            api = apis.Api(3, "Metadata", 0, 13, 9)
+            start = threading.Barrier(6)
+            with ThreadPoolExecutor(6) as threads:
+                answers = set(threads.map(functools.partial(types_and_classes, api, start), range(8, 14)))
+            assert len(answers) == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def types_and_classes(api: apis.Api, start: threading.Barrier, version: int) -> tuple[object, ...]:
+    start.wait(10)
+    message = api.response.decode(version, api.response.encode(version, {"topics": [{}]}))
+    return api.request, api.response, type(message), type(message.topics[0])
 
 
 def constant_of(name: str) -> str:
