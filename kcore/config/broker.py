@@ -27,6 +27,37 @@ EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
     "group.initial.rebalance.delay.ms": 0,
 }
 
+# Known, so that they are described and validated, but nothing here goes by them yet.
+UNUSED_KEYS = (
+    "auto.leader.rebalance.enable",
+    "background.threads",
+    "connection.failed.authentication.delay.ms",
+    "controlled.shutdown.enable",
+    "inter.broker.protocol.version",
+    "leader.imbalance.check.interval.seconds",
+    "log.cleaner.enable",
+    "max.connection.creation.rate",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.incremental.fetch.session.cache.slots",
+    "metrics.num.samples",
+    "metrics.sample.window.ms",
+    "offsets.commit.required.acks",
+    "offsets.commit.timeout.ms",
+    "offsets.load.buffer.size",
+    "offsets.retention.check.interval.ms",
+    "offsets.retention.minutes",
+    "offsets.topic.compression.codec",
+    "quota.window.num",
+    "quota.window.size.seconds",
+    "replica.lag.time.max.ms",
+    "request.timeout.ms",
+    "transaction.max.timeout.ms",
+    "transactional.id.expiration.ms",
+    "zookeeper.connection.timeout.ms",
+    "zookeeper.session.timeout.ms",
+)
+
 
 class BrokerConfig:
     """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
@@ -128,6 +159,11 @@ class BrokerConfig:
         broker_id, node_id = self._values.get("broker.id"), self._values.get("node.id")
         if None not in (broker_id, node_id) and broker_id != node_id:
             raise ConfigException(f"broker.id is {broker_id} and node.id is {node_id}: they must be equal")
+        reserved = self.number("reserved.broker.max.id")
+        if self.flag("broker.id.generation.enable") and not self.is_set("node.id") and self.broker_id > reserved:
+            raise ConfigException(
+                f"broker.id must be greater than or equal to -1 and not greater than reserved.broker.max.id, {reserved}"
+            )
         if self.broker_id < -1:
             raise ConfigException(
                 f"Invalid value {self.broker_id} for configuration broker.id: Value must be at least 0"
@@ -141,6 +177,11 @@ class BrokerConfig:
             raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}")
 
     def _note_unused_settings(self) -> None:
+        self.warnings += [
+            f"{name} has no effect in this version"
+            for name in UNUSED_KEYS
+            if self.is_set(name) and self[name] != self.default(name)
+        ]
         if self["metadata.store"] != "embedded":
             raise ConfigException("metadata.store=zookeeper is not available in this version")
         if self.text("zookeeper.connect"):

@@ -41,7 +41,7 @@ KEYS = (
         "broker.id.generation.enable",
         BOOLEAN,
         True,
-        "Whether a broker without a number may make one; unused with the embedded store.",
+        "Whether numbers may be made, which keeps given ones to at most reserved.broker.max.id.",
     ),
     ConfigKey(
         "process.roles",

@@ -94,6 +94,20 @@ def test_zookeeper_connect_alone_is_warned_of_once() -> None:
     assert config.warnings[0].startswith("zookeeper.connect")
 
 
+def test_what_has_no_effect_is_warned_of_where_it_is_changed() -> None:
+    assert BrokerConfig({"max.connections.per.ip": "2147483647"}).warnings == []
+    (warning,) = BrokerConfig({"max.connections.per.ip": "3"}).warnings
+    assert warning == "max.connections.per.ip has no effect in this version"
+
+
+def test_ids_that_are_made_and_ids_that_are_given_do_not_meet() -> None:
+    with pytest.raises(ConfigException, match=r"not greater than reserved\.broker\.max\.id"):
+        BrokerConfig({"broker.id": "1001"})
+    assert BrokerConfig({"broker.id": "1001", "reserved.broker.max.id": "2000"}).broker_id == 1001
+    assert BrokerConfig({"broker.id": "1001", "broker.id.generation.enable": "false"}).broker_id == 1001
+    assert BrokerConfig({"node.id": "1001"}).broker_id == 1001
+
+
 def test_other_socket_buffers_are_honoured() -> None:
     config = BrokerConfig({"socket.send.buffer.bytes": "65536", "socket.receive.buffer.bytes": "-1"})
     assert config["socket.send.buffer.bytes"] == 65536
