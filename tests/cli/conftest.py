@@ -1,4 +1,4 @@
-"""Runs commands as a user does: as processes, with everything that they write and their exit code held against the test."""
+"""Runs commands as a user does, as processes; tests hold everything that they write and their exit code."""
 
 from __future__ import annotations
 

@@ -1,0 +1,130 @@
+"""`kcli server-start` and `server-stop`: what they say, when, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcli.commands.server_start import server_properties
+from kcli.data_directory import PID_FILE, default_data_directory
+from tests.broker_process import BrokerProcess
+from tests.cli.conftest import Kcli
+
+
+def test_the_line_that_says_it_serves_and_the_stop(tmp_path: Path, offline: Kcli) -> None:
+    data_dir = tmp_path / "data"
+    command = [sys.executable, "-m", "kcli", "server-start", "--port", "0", "--data-dir", str(data_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert re.fullmatch(
+            rf"started broker \d+ on PLAINTEXT://127\.0\.0\.1:\d+, data in {re.escape(str(data_dir))}\n", line
+        )
+        assert offline("server-stop", "--data-dir", data_dir) == (
+            0,
+            f"stopped the broker of {data_dir} (pid {process.pid})\n",
+            "",
+        )
+        assert process.stdout.read() == "", "stdout has that one line and no more"
+        assert process.wait() == 0
+    assert not (data_dir / PID_FILE).exists()
+    assert offline("server-stop", "--data-dir", data_dir) == (0, f"no broker serves {data_dir}\n", "")
+
+
+def test_the_json_line_names_the_broker(tmp_path: Path, offline: Kcli) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        assert set(broker.started) == {"broker_id", "cluster_id", "listeners", "pid", "data_dir"}
+        assert broker.started["pid"] == broker.pid
+        assert broker.started["data_dir"] == str(tmp_path / "data")
+        assert broker.started["listeners"] == [f"PLAINTEXT://127.0.0.1:{broker.port}"]
+        stopped = offline("server-stop", "--data-dir", tmp_path / "data", "-o", "json")
+        assert json.loads(stopped.stdout) == {"data_dir": str(tmp_path / "data"), "pid": broker.pid, "stopped": True}
+
+
+def test_ctrl_c_and_sigterm_end_it_with_code_0(tmp_path: Path) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with BrokerProcess(tmp_path / "data") as broker:
+            assert broker.process is not None
+            broker.process.send_signal(number)
+            assert broker.process.wait(30) == 0
+
+
+def test_a_second_broker_is_kept_out_of_the_directory(tmp_path: Path, offline: Kcli) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        second = offline("server-start", "--data-dir", tmp_path / "data", "--port", "0")
+        assert second.code == 1
+        assert second.stdout == ""
+        assert str(tmp_path / "data") in second.stderr.splitlines()[-1]
+        assert "Traceback" not in second.stderr
+        assert broker.stop() == 0, "the first one was not disturbed"
+
+
+def test_a_port_in_use_is_named(tmp_path: Path, offline: Kcli) -> None:
+    with BrokerProcess(tmp_path / "first") as broker:
+        second = offline("server-start", "--data-dir", tmp_path / "second", "--port", str(broker.port))
+    assert second.code == 1
+    assert str(broker.port) in second.stderr.splitlines()[-1]
+    assert "Traceback" not in second.stderr
+
+
+def test_after_kill_9_the_pid_file_names_nobody(tmp_path: Path, offline: Kcli) -> None:
+    broker = BrokerProcess(tmp_path / "data").start()
+    broker.kill()
+    assert (tmp_path / "data" / PID_FILE).exists()
+    assert offline("server-stop", "--data-dir", tmp_path / "data").stdout == f"no broker serves {tmp_path / 'data'}\n"
+
+
+def test_a_stranger_with_the_same_pid_is_not_stopped(tmp_path: Path, offline: Kcli) -> None:
+    (tmp_path / PID_FILE).write_text(f"{os.getpid()} 1\n")
+    assert offline("server-stop", "--data-dir", tmp_path).stdout == f"no broker serves {tmp_path}\n"
+
+
+def test_a_setting_that_cannot_be_is_usage(tmp_path: Path, offline: Kcli) -> None:
+    result = offline("server-start", "--data-dir", tmp_path, "--port", "0", "--override", "num.partitions=many")
+    assert result.code == 2
+    assert result.stdout == ""
+    assert "num.partitions" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert offline("server-start", "--override", "nonsense").stderr == (
+        "kcli: --override 'nonsense': must be written NAME=VALUE\n"
+    )
+    missing = offline("server-start", tmp_path / "no.properties")
+    assert (missing.code, missing.stderr) == (2, f"kcli: {tmp_path / 'no.properties'}: no such file or directory\n")
+
+
+def test_the_file_then_the_overrides_then_the_options(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "num.partitions=3\nlog.dirs=/from/file\nlisteners=PLAINTEXT://:9092,CONTROLLER://:9093\n"
+        "controller.listener.names=CONTROLLER\nlog.retention.hours=1\n"
+    )
+    properties = server_properties(str(file), ("num.partitions=5",), str(tmp_path / "data"), 1234)
+    assert properties["num.partitions"] == "5"
+    assert properties["log.retention.hours"] == "1"
+    assert properties["log.dirs"] == str(tmp_path / "data")
+    assert properties["listeners"] == "PLAINTEXT://:1234,CONTROLLER://:9093"
+    assert server_properties(str(file), (), None, None)["log.dirs"] == "/from/file"
+
+
+def test_without_a_file_only_the_loopback_is_listened_on() -> None:
+    assert server_properties(None, (), "/d", None)["listeners"] == "PLAINTEXT://127.0.0.1:9092"
+    assert server_properties(None, (), "/d", 0)["listeners"] == "PLAINTEXT://127.0.0.1:0"
+    assert server_properties(None, ("listeners=PLAINTEXT://:1",), "/d", None)["listeners"] == "PLAINTEXT://:1"
+
+
+def test_the_default_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCLI_DATA_DIR", "/data/kcli")
+    assert default_data_directory() == "/data/kcli"
+    monkeypatch.delenv("KCLI_DATA_DIR")
+    monkeypatch.setenv("XDG_DATA_HOME", "/xdg")
+    assert default_data_directory() == "/xdg/kcli"
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert default_data_directory() == "/home/me/.local/share/kcli"

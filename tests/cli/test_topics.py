@@ -1,0 +1,105 @@
+"""`kcli topics`: the whole of what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.conftest import Kcli
+
+
+def test_a_topic_from_creation_to_deletion(kcli: Kcli) -> None:
+    created = kcli("topics", "create", "life", "--partitions", "2", "--config", "retention.ms=60000")
+    assert created == (0, "Created topic life.\n", "")
+    described = kcli("topics", "describe", "life")
+    assert (described.code, described.stderr) == (0, "")
+    assert described.stable == (
+        "Topic: life\tTopicId: <uuid>\tPartitionCount: 2\tReplicationFactor: 1\tConfigs: retention.ms=60000\n"
+        "\tTopic: life\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+        "\tTopic: life\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    )
+    assert "life\n" in kcli("topics", "list").stdout
+    assert kcli("topics", "delete", "life", "--yes") == (0, "Deleted topic life.\n", "")
+    assert "life\n" not in kcli("topics", "list").stdout
+
+
+def test_the_options_of_kafka_topics(kcli: Kcli) -> None:
+    assert kcli("topics", "--create", "--topic", "as-in-kafka", "--replication-factor", "1", "--partitions", "1") == (
+        0,
+        "Created topic as-in-kafka.\n",
+        "",
+    )
+    assert kcli("topics", "--describe", "--topic", "as-in-kafka").code == 0
+    assert kcli("topics", "--list", "--topic", "as-in-*").stdout == "as-in-kafka\n"
+    assert kcli("topics", "--delete", "--topic", "as-in-kafka", "--yes").code == 0
+
+
+def test_a_topic_that_exists(kcli: Kcli) -> None:
+    kcli("topics", "create", "twice")
+    again = kcli("topics", "create", "twice")
+    assert (again.code, again.stdout) == (1, "")
+    assert again.stderr.startswith("kcli: topic twice: ")
+    assert again.stderr.endswith("(TOPIC_ALREADY_EXISTS); choose another name, or add --if-not-exists\n")
+    assert kcli("topics", "create", "twice", "--if-not-exists") == (0, "Topic twice already exists.\n", "")
+
+
+def test_json_has_stable_keys(kcli: Kcli) -> None:
+    assert json.loads(kcli("topics", "create", "keys", "-o", "json").stdout) == [{"topic": "keys", "created": True}]
+    (described,) = json.loads(kcli("topics", "describe", "keys", "-o", "json").stdout)
+    assert list(described) == [
+        "topic",
+        "topic_id",
+        "internal",
+        "partition_count",
+        "replication_factor",
+        "configs",
+        "partitions",
+    ]
+    assert list(described["partitions"][0]) == [
+        "partition",
+        "leader",
+        "leader_epoch",
+        "replicas",
+        "isr",
+        "offline_replicas",
+    ]
+    (listed,) = kcli("topics", "list", "--topic", "keys", "-o", "jsonl").stdout.splitlines()
+    assert json.loads(listed) == {
+        "topic": "keys",
+        "topic_id": described["topic_id"],
+        "internal": False,
+        "partitions": 1,
+    }
+    assert kcli("topics", "list", "--topic", "no-such-*", "-o", "json").stdout == "[]\n"
+
+
+def test_what_is_missing_is_named_and_the_rest_is_done(kcli: Kcli) -> None:
+    kcli("topics", "create", "there")
+    described = kcli("topics", "describe", "there,not-there")
+    assert described.code == 1
+    assert described.stdout.startswith("Topic: there\t")
+    assert described.stderr == "kcli: topic not-there: the cluster has no such topic\n"
+    assert kcli("topics", "describe", "not-there", "--if-exists") == (0, "", "")
+    deleted = kcli("topics", "delete", "there,not-there", "--yes")
+    assert deleted == (1, "Deleted topic there.\n", "kcli: topic not-there: the cluster has no such topic\n")
+
+
+def test_deletion_shows_its_plan_and_does_nothing_unasked(kcli: Kcli) -> None:
+    kcli("topics", "create", "kept", "--partitions", "3")
+    result = kcli("topics", "delete", "kept")
+    assert result == (
+        2,
+        "",
+        "delete topic kept: 3 partitions with all their records\n"
+        "kcli: topics delete: nobody is there to be asked; add --yes\n",
+    )
+    assert "kept\n" in kcli("topics", "list").stdout
+
+
+def test_usage(kcli: Kcli) -> None:
+    assert kcli("topics", "create") == (2, "", "kcli: name the topic once, as TOPIC or with --topic\n")
+    assert kcli("topics", "create", "x", "--config", "novalue").stderr == (
+        "kcli: --config 'novalue': must be written NAME=VALUE\n"
+    )
+    refused = kcli("topics", "create", "bad/name")
+    assert refused.code == 1
+    assert "INVALID_TOPIC_EXCEPTION" in refused.stderr
