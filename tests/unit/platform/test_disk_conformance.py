@@ -237,11 +237,15 @@ def test_sendfile_sends_the_files_bytes(place: Place) -> None:
 def test_sendfile_says_when_a_socket_takes_no_more(place: Place) -> None:
     descriptor = place.disk.open(place.make("a", bytes(60_000)))
     ours, theirs = socket.socketpair()
+
+    def fill() -> None:
+        for _ in range(1_000):
+            place.disk.sendfile(ours.fileno(), descriptor, 0, 60_000)
+
     with ours, theirs:
         ours.setblocking(False)
         with pytest.raises(BlockingIOError):
-            for _ in range(1_000):
-                place.disk.sendfile(ours.fileno(), descriptor, 0, 60_000)
+            fill()
     place.disk.close(descriptor)
 
 
