@@ -443,10 +443,15 @@ class LogManager:
 
     def _directory_failed(self, log_dir: LogDir) -> None:
         with self._lock:
-            partitions = [key for key, entry in self._logs.items() if entry.log_dir is log_dir]
-            for key in partitions:
+            failed = {key: entry for key, entry in self._logs.items() if entry.log_dir is log_dir}
+            for key in failed:
                 del self._logs[key]
-            self._offline.update(partitions)
+            self._offline.update(failed)
+        for entry in failed.values():
+            # It refuses appends and reads from now on, whoever holds it; what it cannot write any more is no news.
+            with self._guard(entry):
+                entry.log.close()
+        partitions = list(failed)
         log.error("%d partitions in %s are offline with it", len(partitions), log_dir.path)
         if self.on_directory_failure is not None:
             self.on_directory_failure(log_dir.path, partitions)

@@ -61,11 +61,15 @@ class Scheduler:
     def schedule(
         self, name: str, run: Callable[[], None], delay_ms: int = 0, period_ms: int | None = None
     ) -> ScheduledTask:
-        """Runs a task after a delay, and again a period after each end where there is one."""
-        period_s = None if period_ms is None else period_ms / 1000
+        """Runs a task after a delay, and again a period after each end; once only without a period above 0.
+
+        A scheduler that was shut down takes the task and never runs it.
+        """
+        period_s = period_ms / 1000 if period_ms is not None and period_ms > 0 else None
         task = ScheduledTask(name, run, delay_ms / 1000, period_s)
         with self._condition:
-            self._push(task, task.delay_s)
+            if not self._stopping:
+                self._push(task, task.delay_s)
         return task
 
     def _push(self, task: ScheduledTask, delay_s: float) -> None:

@@ -558,10 +558,14 @@ class TestFailures:
         for partition in range(4):
             manager.get_or_create_log("orders", partition, ORDERS_ID)
         in_a = [int(name.rpartition("-")[2]) for name in machine.directories("a")]
+        lost = manager.get_log("orders", in_a[0])
+        assert lost is not None
         machine.break_directory("a")
         machine.scheduler.run("high-watermark-checkpoint")
         assert machine.failures == [(machine.path("a"), [("orders", partition) for partition in in_a])]
         assert machine.halts == 0
+        with pytest.raises(errors.KafkaStorageError):
+            lost.append(BATCH)
         assert manager.offline_directories() == [machine.path("a")]
         for partition in range(4):
             assert manager.is_offline("orders", partition) is (partition in in_a)

@@ -41,6 +41,16 @@ def test_the_earlier_task_runs_first_whatever_the_order_of_scheduling() -> None:
     scheduler.shutdown()
 
 
+@pytest.mark.parametrize("period_ms", [0, -1])
+def test_a_period_of_nothing_is_none(scheduler: Scheduler, period_ms: int) -> None:
+    runs: queue.Queue[None] = queue.Queue()
+    passed = threading.Event()
+    scheduler.schedule("once", lambda: runs.put(None), period_ms=period_ms)
+    scheduler.schedule("behind", passed.set, delay_ms=20)
+    assert passed.wait(PATIENCE_S)
+    assert runs.qsize() == 1
+
+
 def test_a_sleeping_thread_is_woken_by_an_earlier_task(scheduler: Scheduler) -> None:
     ran = threading.Event()
     scheduler.schedule("never", lambda: None, delay_ms=LONG_MAX, period_ms=LONG_MAX)
@@ -107,7 +117,7 @@ def test_shutdown_waits_for_the_running_task_and_runs_no_other() -> None:
         gate.wait(PATIENCE_S)
         ended.append("slow")
 
-    scheduler.schedule("slow", slow, period_ms=0)
+    scheduler.schedule("slow", slow, period_ms=1)
     scheduler.schedule("other", lambda: ended.append("other"), delay_ms=1)
     assert entered.wait(PATIENCE_S)
     stopper = threading.Thread(target=scheduler.shutdown)
