@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+from aiokafka.coordinator.protocol import (  # type: ignore[import-untyped]
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
 
 from kcore import errors
 from kcore.protocol import records
