@@ -285,10 +285,12 @@ class Broker:
             self._on_fatal()
 
     def missing_partition_error(self, topic: str, index: int) -> int:
-        """Why a partition cannot be used here: it does not exist, or another broker holds it."""
-        known = self.metadata_cache.partition(topic, index)
-        error = errors.UnknownTopicOrPartitionError if known is None else errors.NotLeaderOrFollowerError
-        return int(error.code)
+        """Why a partition cannot be used here: it does not exist, its directory failed, or another broker leads it."""
+        if self.metadata_cache.partition(topic, index) is None:
+            return int(errors.UnknownTopicOrPartitionError.code)
+        if self.log_manager.is_offline(topic, index):
+            return int(errors.KafkaStorageError.code)
+        return int(errors.NotLeaderOrFollowerError.code)
 
     # Addresses
 

@@ -61,8 +61,11 @@ class MetadataPublisher:
         self._started = True
 
     def _take(self, image: MetadataImage, state: PartitionState, *, is_new: bool) -> None:
-        """Opens a partition that this broker holds, and leads it where the metadata says so."""
+        """Opens and leads a partition where the metadata says so."""
         if self._broker_id not in state.replicas:
+            return
+        if state.leader != self._broker_id:
+            self._give_up(state)
             return
         topic = image.topics[state.topic]
         overrides = image.topic_configs(state.topic)
@@ -73,14 +76,19 @@ class MetadataPublisher:
                     state.topic, state.partition, topic.topic_id, overrides, is_new=is_new
                 )
                 partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log)
-            if state.leader == self._broker_id:
-                led_before = partition.leader_id == self._broker_id
-                minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
-                partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
-                if state.topic == GROUP_METADATA_TOPIC and not led_before:
-                    self._coordinate(partition)
+            led_before = partition.leader_id == self._broker_id
+            minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
+            partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
+            if state.topic == GROUP_METADATA_TOPIC and not led_before:
+                self._coordinate(partition)
         except (OSError, KafkaError) as error:
             LOG.error("Partition %s-%d is offline: %s", state.topic, state.partition, error)
+
+    def _give_up(self, state: PartitionState) -> None:
+        """The topic is gone, another broker leads, or none as the directory failed; who waits for it is told."""
+        self._replicas.remove(state.topic, state.partition)
+        if state.topic == GROUP_METADATA_TOPIC:
+            self._groups.unload(state.partition)
 
     def _coordinate(self, partition: Partition) -> None:
         """Takes over the groups of a partition of `__consumer_offsets`; an empty one needs no background work."""
@@ -93,9 +101,7 @@ class MetadataPublisher:
     def _delete(self, topic: TopicImage) -> None:
         held = [state for state in topic.partitions if self._broker_id in state.replicas]
         for state in held:
-            self._replicas.remove(state.topic, state.partition)
-            if state.topic == GROUP_METADATA_TOPIC:
-                self._groups.unload(state.partition)
+            self._give_up(state)
         self._scheduler.schedule(f"forget-offsets-{topic.name}", lambda: self._groups.forget_topic(topic.name))
         self._logs.delete_logs([(state.topic, state.partition) for state in held])
 

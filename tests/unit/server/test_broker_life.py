@@ -184,13 +184,34 @@ def test_several_log_directories_share_the_partitions(make_broker: MakeBroker, t
     assert [len(list(directory.glob("spread-*"))) for directory in directories] == [2, 2]
 
 
+def test_partitions_of_a_failed_directory_are_offline_and_the_others_go_on(
+    make_broker: MakeBroker, tmp_path: Path
+) -> None:
+    directories = [tmp_path / "one", tmp_path / "two"]
+    broker = make_broker(log_dirs=",".join(map(str, directories)))
+    with started(broker) as client:
+        client.create_topic("half", 2)
+        lost = 0 if (directories[0] / "half-0").exists() else 1
+        log_dirs = broker.log_manager._log_dirs
+        log_dirs.fail(next(iter(log_dirs)), OSError(5, "Input/output error"))
+        (topic,) = client.request(apis.METADATA, 12, {"topics": [{"name": "half"}]}).topics
+        assert {part.partition_index: (part.error_code, part.leader_id) for part in topic.partitions} == {
+            lost: (5, -1),  # LEADER_NOT_AVAILABLE
+            1 - lost: (0, broker.broker_id),
+        }
+        assert produce(client, "half", batch([b"x"]), index=lost).error_code == 56  # KAFKA_STORAGE_ERROR
+        assert produce(client, "half", batch([b"x"]), index=1 - lost).error_code == 0
+    assert not broker.failed
+
+
 def test_a_broker_without_any_log_directory_left_gives_up(tmp_path: Path) -> None:
     told = threading.Event()
     settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / "data")}
     broker = Broker(BrokerConfig(settings), on_fatal=told.set)
     broker.startup()
-    assert broker.log_manager.on_all_directories_failed is not None
-    broker.log_manager.on_all_directories_failed()
+    for log_dir in broker.log_manager._log_dirs:
+        broker.log_manager._log_dirs.fail(log_dir, OSError(5, "Input/output error"))
     assert told.is_set()
     assert broker.failed
     broker.shutdown()
+    assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists(), "nothing was promised"
