@@ -6,6 +6,7 @@ SIGPIPE is not a concern of callers: `sendmsg` asks for none, and the threads th
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 from kcore.platform.disk cimport DiskOperations, iovec
 from kcore.transport.byte_stream cimport ByteStream, StreamFactory, STREAM_WANT_READ, STREAM_WANT_WRITE
 
@@ -42,7 +43,10 @@ cdef int64_t plaintext_writev(ByteStream* stream, iovec* parts, int count, bint 
     cdef msghdr message
     cdef ssize_t sent
     cdef int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (MSG_MORE if more else 0)
-    message = msghdr(msg_iov=parts, msg_iovlen=<size_t>count)
+    # Cleared as a whole: a struct made in Cython leaves the members that it does not name (address, control) undefined.
+    memset(&message, 0, sizeof(message))
+    message.msg_iov = parts
+    message.msg_iovlen = <size_t>count
     while True:
         sent = sendmsg(stream.socket, &message, flags)
         if sent >= 0:
