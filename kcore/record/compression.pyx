@@ -1,7 +1,7 @@
 """Kafka's codecs without the GIL: gzip, zstd and lz4 of the system's libraries, snappy by hand.
 
-Formats: gzip members (RFC 1952); zstd frames (RFC 8878, KIP-110); lz4 frames with independent blocks, the only ones that
-Kafka's readers accept; snappy as the Java client writes it, in the xerial framing (16 bytes of header, then blocks with
+Formats: gzip members (RFC 1952); zstd frames (RFC 8878, KIP-110); lz4 frames with independent blocks, the only ones
+that Kafka's readers accept; snappy as the Java client writes it, in the xerial framing (16 bytes of header, then blocks with
 a four byte length), or as one raw block, as other clients do.
 
 Bounds: no more than `limit_bytes` come out, memory grows with what comes out and never with what a header claims
@@ -10,6 +10,7 @@ bounded pools. A missing system library is CODEC_UNAVAILABLE, never a crash: `kc
 slow path.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
@@ -391,6 +392,7 @@ cdef CodecStatus decompress_lz4(const uint8_t* data, size_t size, size_t limit_b
     cdef const kcore_lz4* lz4 = kcore_get_lz4()
     cdef void* context
     cdef CodecStatus status
+    cdef int block_size_id
     if lz4 == NULL:
         return CODEC_UNAVAILABLE
     # KafkaLZ4BlockInputStream refuses linked blocks: stored, they would stop every Java consumer.
@@ -405,7 +407,8 @@ cdef CodecStatus decompress_lz4(const uint8_t* data, size_t size, size_t limit_b
     status = decompress_lz4_frame(lz4, context, data, size, limit_bytes, out)
     lz4.reset_dctx(context)
     # Contexts hold buffers of a block's size: those of blocks of 1 and 4 MiB are not kept.
-    if (data[LZ4_FLAGS_POSITION + 1] >> 4) & 7 > LZ4_BLOCKS_OF_256_KIB or not kcore_context_pool_put(&lz4_decoders, context):
+    block_size_id = (data[LZ4_FLAGS_POSITION + 1] >> 4) & 7
+    if block_size_id > LZ4_BLOCKS_OF_256_KIB or not kcore_context_pool_put(&lz4_decoders, context):
         lz4.free_dctx(context)
     return status
 
@@ -577,28 +580,30 @@ def is_available(int codec):
     return bool(codec_is_available(codec))
 
 
-def compress_bytes(int codec, const uint8_t[::1] data not None, level=None):
+def compress_bytes(int codec, data, level=None):
     """`data` as a batch's payload of this codec; `level` None is the codec's default in Kafka."""
     cdef Bytes out
-    cdef size_t size = <size_t>data.shape[0]
-    cdef const uint8_t* start = &data[0] if size else NULL
+    cdef Py_buffer view
     cdef int32_t native_level = INT32_MIN if level is None else level
     cdef CodecStatus status
     out.data = NULL
     out.size = out.capacity = 0
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     with nogil:
-        status = compress(codec, native_level, start, size, &out)
+        status = compress(codec, native_level, <const uint8_t*>view.buf, <size_t>view.len, &out)
+    PyBuffer_Release(&view)
     return taken_or_raised(status, codec, &out)
 
 
-def decompress_bytes(int codec, const uint8_t[::1] data not None, size_t limit_bytes=DEFAULT_LIMIT_BYTES):
+def decompress_bytes(int codec, data, size_t limit_bytes=DEFAULT_LIMIT_BYTES):
     """The bytes inside a batch's payload, at most `limit_bytes` of them."""
     cdef Bytes out
-    cdef size_t size = <size_t>data.shape[0]
-    cdef const uint8_t* start = &data[0] if size else NULL
+    cdef Py_buffer view
     cdef CodecStatus status
     out.data = NULL
     out.size = out.capacity = 0
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     with nogil:
-        status = decompress(codec, start, size, limit_bytes, &out)
+        status = decompress(codec, <const uint8_t*>view.buf, <size_t>view.len, limit_bytes, &out)
+    PyBuffer_Release(&view)
     return taken_or_raised(status, codec, &out)

@@ -1,7 +1,7 @@
 /* A bounded pool of decompression contexts and the like, which cost more to make than a small batch to decompress.
  *
  * Concurrency: lock-free. A slot holds a context or NULL and changes hands by one atomic exchange; when every slot is
- * taken the caller makes a context of its own and frees it afterwards, so that memory is bounded by the threads at work.
+ * taken the caller makes a context of its own and frees it afterwards: memory is bounded by the threads at work.
  */
 #ifndef KCORE_RECORD_CONTEXT_POOL_H
 #define KCORE_RECORD_CONTEXT_POOL_H

@@ -49,7 +49,10 @@ cdef list encoded_headers(object headers, size_t* size):
     cdef Py_ssize_t name_size, value_size
     size[0] = 0
     for header_name, header_value in headers:
-        name = (<str>header_name).encode("utf-8", "surrogateescape") if type(header_name) is str else as_bytes(header_name)
+        if type(header_name) is str:
+            name = (<str>header_name).encode("utf-8", "surrogateescape")
+        else:
+            name = as_bytes(header_name)
         value = None if header_value is None else as_bytes(header_value)
         name_size = PyBytes_GET_SIZE(name)
         value_size = checked_size(value)

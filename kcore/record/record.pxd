@@ -127,7 +127,8 @@ cdef inline size_t record_body_size(const RecordView* record) noexcept nogil:
     return size + record.headers_size
 
 
-cdef inline uint8_t* put_record_up_to_headers(uint8_t* target, const RecordView* record, size_t body_size) noexcept nogil:
+cdef inline uint8_t* put_record_up_to_headers(uint8_t* target, const RecordView* record,
+                                              size_t body_size) noexcept nogil:
     target = put_varlong(target, <int64_t>body_size)
     target[0] = <uint8_t>record.attributes
     target = put_varlong(target + 1, record.timestamp_delta)

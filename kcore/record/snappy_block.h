@@ -107,7 +107,9 @@ static inline uint32_t kcore_snappy_load32(const uint8_t *data) {
     return word;
 }
 
-static inline uint32_t kcore_snappy_hash(uint32_t word) { return (word * 0x1E35A7BDu) >> (32 - KCORE_SNAPPY_HASH_BITS); }
+static inline uint32_t kcore_snappy_hash(uint32_t word) {
+    return (word * 0x1E35A7BDu) >> (32 - KCORE_SNAPPY_HASH_BITS);
+}
 
 static inline uint8_t *kcore_snappy_put_literal(uint8_t *out, const uint8_t *data, size_t count) {
     if (count == 0) return out;

@@ -30,8 +30,8 @@ from kcore.record.batch cimport (
     write_batch_header,
 )
 from kcore.record.compression cimport (
-    CODEC_CORRUPT, CODEC_NO_MEMORY, CODEC_NONE, CODEC_OK, CODEC_TOO_LARGE, CODEC_UNAVAILABLE, CODEC_ZSTD, Bytes, CodecStatus, compress,
-    decompress, free_bytes, give_scratch, reserve_bytes, take_scratch,
+    CODEC_CORRUPT, CODEC_NO_MEMORY, CODEC_NONE, CODEC_OK, CODEC_TOO_LARGE, CODEC_UNAVAILABLE, CODEC_ZSTD, Bytes,
+    CodecStatus, compress, decompress, free_bytes, give_scratch, reserve_bytes, take_scratch,
 )
 from kcore.record.record cimport RecordView, put_record_up_to_headers, read_record, record_body_size, varlong_size
 
@@ -110,7 +110,7 @@ cdef int16_t check_header(const BatchHeader* header, int origin, ValidationResul
     if header.attributes & CONTROL_MASK:
         return refuse_batch(result, INVALID_RECORD, "Clients are not allowed to write control records.")
     if header.producer_id >= 0 and header.base_sequence < 0:
-        return refuse_batch(result, INVALID_RECORD, "The record batch has a producer id and an invalid sequence number.")
+        return refuse_batch(result, INVALID_RECORD, "The record batch of a producer id has no valid sequence number.")
     return NONE
 
 
@@ -248,7 +248,7 @@ cdef int16_t wrap_anew(const uint8_t* payload, size_t size, int codec, const Bat
     """Puts a header before a finished payload, into result.rebuilt."""
     cdef BatchHeader fresh = header[0]
     if size + BATCH_HEADER_SIZE > <size_t>rules.max_message_bytes:
-        return refuse_batch(result, MESSAGE_TOO_LARGE, "The record batch, compressed anew, is larger than max.message.bytes.")
+        return refuse_batch(result, MESSAGE_TOO_LARGE, "Compressed anew the batch is larger than max.message.bytes.")
     if not reserve_bytes(&result.rebuilt, size + BATCH_HEADER_SIZE):
         return refuse_batch(result, UNKNOWN_SERVER_ERROR, "Out of memory while compressing a record batch anew.")
     memcpy(result.rebuilt.data + BATCH_HEADER_SIZE, payload, size)

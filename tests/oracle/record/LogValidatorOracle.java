@@ -79,7 +79,8 @@ public class LogValidatorOracle {
         if (origin == AppendOrigin.CLIENT) ProduceRequest.validateRecords(version, records);
         CompressionType source = CompressionType.NONE;
         for (MutableRecordBatch batch : records.batches()) {
-            if (origin == AppendOrigin.CLIENT && batch.baseOffset() != 0) throw new InvalidRecordException("base offset");
+            if (origin == AppendOrigin.CLIENT && batch.baseOffset() != 0)
+                throw new InvalidRecordException("base offset");
             if (batch.sizeInBytes() > maxBytes) throw new RecordTooLargeException("size");
             if (!batch.isValid()) throw new CorruptRecordException("checksum");
             source = batch.compressionType();

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cramjam
@@ -233,3 +234,17 @@ def test_a_system_without_the_libraries_says_so(tmp_path: Path, checkout: Path) 
 
 def test_names_stand_where_the_codecs_numbers_say() -> None:
     assert [compression.NAMES[codec] for codec in (0, *CODECS)] == ["none", "gzip", "snappy", "lz4", "zstd"]
+
+
+def test_threads_share_the_pooled_contexts() -> None:
+    """More threads than a pool has slots, each with codecs and data of its own, compressing without the GIL."""
+
+    def work(number: int) -> None:
+        generator = random.Random(number)
+        for _ in range(30):
+            data = generator.randbytes(50) * generator.randrange(1, 600)
+            codec = generator.choice(CODECS)
+            assert decompress_bytes(codec, compress_bytes(codec, data)) == data
+
+    with ThreadPoolExecutor(12) as threads:
+        list(threads.map(work, range(24)))

@@ -30,13 +30,14 @@ public class WriteBatches {
 
     static MemoryRecordsBuilder builder(byte magic, CompressionType type, TimestampType timestampType) {
         boolean old = magic < 2;
-        return MemoryRecords.builder(ByteBuffer.allocate(1024), magic, Compression.of(type).build(), timestampType, 500L,
-            1700000001000L, old ? -1L : 4711L, old ? (short) -1 : (short) 3, old ? -1 : 17, false, old ? -1 : 6);
+        return MemoryRecords.builder(ByteBuffer.allocate(1024), magic, Compression.of(type).build(), timestampType,
+            500L, 1700000001000L, old ? -1L : 4711L, old ? (short) -1 : (short) 3, old ? -1 : 17, false, old ? -1 : 6);
     }
 
     static void append(MemoryRecordsBuilder builder, byte magic) {
         Header[] headers = magic < 2 ? NONE
-            : new Header[] {new RecordHeader("a", bytes("1")), new RecordHeader("a", null), new RecordHeader("", new byte[0])};
+            : new Header[] {new RecordHeader("a", bytes("1")), new RecordHeader("a", null),
+                new RecordHeader("", new byte[0])};
         builder.append(1700000000000L, bytes("key"), bytes("value"), NONE);
         builder.append(1700000000007L, null, bytes("no key"), headers);
         builder.append(1699999999000L, bytes("no value"), null, NONE);
