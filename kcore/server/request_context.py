@@ -10,7 +10,7 @@ from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeAlias
 
     from kcore.config.listeners import Endpoint
@@ -67,13 +67,35 @@ class RequestContext:
         )
 
     def respond(self, fields: Fields, version: int | None = None) -> None:
-        """Sends a response; `version` only where it is not the request's (ApiVersions of an unknown version)."""
+        """Sends a response; `version` only where it is not the request's (ApiVersions of an unknown version).
+
+        What cannot be encoded closes the connection, so that no caller can leave it mute.
+        """
         from kcore.protocol.headers import encode_response
 
-        payload = encode_response(
-            self.api, self.api_version if version is None else version, self.correlation_id, fields
-        )
+        try:
+            payload = encode_response(
+                self.api, self.api_version if version is None else version, self.correlation_id, fields
+            )
+        except Exception as error:
+            LOG.error("The response to %s cannot be encoded", self, cause=error)
+            self.close()
+            return
         self._answer(payload, close=False)
+
+    def respond_later(self, make_fields: Callable[[], Fields]) -> Callable[[], None]:
+        """A callable for whoever wakes a delayed request: it responds, and closes the connection if that fails."""
+
+        def respond() -> None:
+            try:
+                fields = make_fields()
+            except Exception as error:
+                LOG.error("%s failed after its delay", self, cause=error)
+                self.close()
+                return
+            self.respond(fields)
+
+        return respond
 
     def respond_nothing(self) -> None:
         """Ends a request that gets no response (acks=0)."""

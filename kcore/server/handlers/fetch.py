@@ -123,7 +123,7 @@ class Fetch:
             self.isolation,
             self.min_bytes,
             self.request.max_wait_ms,
-            lambda: self.context.respond(self.answer(self.read())),
+            self.context.respond_later(lambda: self.answer(self.read())),
         )
 
     def answer(self, attempt: FetchAttempt) -> Fields:

@@ -122,16 +122,18 @@ def wait_for_replicas(
     """Answers once the in-sync replicas have everything; who does not by then is answered with an error."""
     required = {(partition.topic, partition.index): (partition, offset) for partition, offset in waiting}
 
-    def answer() -> None:
+    def answer() -> Fields:
         for topic in fields["responses"]:
             for part in topic["partition_responses"]:
                 partition, offset = required.get((topic["name"], part["index"]), (None, 0))
                 if partition is not None:
                     part["error_code"] = replication_error(partition, offset)
-        context.respond(fields)
+        return fields
 
     broker = context.broker
-    broker.delayed_requests.wait_for_replicas(broker.produce_purgatory, waiting, timeout_ms, answer)
+    broker.delayed_requests.wait_for_replicas(
+        broker.produce_purgatory, waiting, timeout_ms, context.respond_later(answer)
+    )
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields | None:

@@ -110,6 +110,15 @@ def test_malformed_bytes_close_the_connection_and_nothing_else(
         assert other.request(apis.API_VERSIONS, 0, {}).error_code == 0
 
 
+def test_bytes_behind_a_request_are_ignored(client: RawClient) -> None:
+    """As Kafka does; librdkafka 2.x sends some behind Metadata 13."""
+    request = encode_request(apis.METADATA, 13, 5, "raw", {"topics": []})
+    client.send_frame(request + b"\x00\x01\x02")
+    answer = client.receive_frame()
+    assert answer is not None
+    assert answer[:4] == (5).to_bytes(4, "big")
+
+
 def test_responses_come_in_the_order_of_requests(client: RawClient) -> None:
     client.create_topic("order", 1)
     payload = b""
@@ -163,3 +172,15 @@ def test_a_failure_that_cannot_be_answered_closes_the_connection(
     client.send(apis.DESCRIBE_CLUSTER, 0, {"include_cluster_authorized_operations": False})
     assert client.is_closed_by_broker()
     assert "second" in log_lines.getvalue()
+
+
+def test_a_response_that_cannot_be_encoded_closes_the_connection(
+    client: RawClient, monkeypatch: pytest.MonkeyPatch, log_lines: io.StringIO
+) -> None:
+    def handle(context: object, request: object) -> dict[str, object]:
+        return {"cluster_id": 7, "brokers": [{}]}
+
+    monkeypatch.setattr(served.BY_KEY[60], "_module", FailingHandler(handle=handle))
+    client.send(apis.DESCRIBE_CLUSTER, 0, {"include_cluster_authorized_operations": False})
+    assert client.is_closed_by_broker()
+    assert "cannot be encoded" in log_lines.getvalue()
