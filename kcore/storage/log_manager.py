@@ -78,6 +78,7 @@ class LogManager:
         "_configs",
         "_disk",
         "_initial_high_watermarks",
+        "_is_started",
         "_lock",
         "_log_dirs",
         "_logs",
@@ -94,6 +95,7 @@ class LogManager:
         self._scheduler = scheduler
         self._log_dirs = LogDirs(disk, directories)
         self._lock = RLock()
+        self._is_started = False
         self._logs: dict[TopicPartition, ManagedLog] = {}
         # Partitions whose directory failed after they were opened.
         self._offline: set[TopicPartition] = set()
@@ -143,6 +145,7 @@ class LogManager:
             if scan.has_foreign_offsets():
                 self._write_checkpoints(scan.log_dir)
         self._log_dirs.check_any_online()
+        self._is_started = True
         self._schedule_tasks()
 
     def _load_jobs(self, scan: LogDirScan, topics: Mapping[str, HostedTopic]) -> list[Callable[[], None]]:
@@ -461,15 +464,19 @@ class LogManager:
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Flushes and closes every log, writes the checkpoints and, where all went well, the clean-shutdown markers.
 
-        The scheduler has to be stopped before. Calling it again does nothing.
+        After a start that failed nothing is written: logs that were not opened may still need their recovery. The
+        scheduler has to be stopped before. Calling it again does nothing.
         """
-        self._on_every_log("flush")
-        for log_dir in self._log_dirs.online():
-            self._write_checkpoints(log_dir)
+        was_started, self._is_started = self._is_started, False
+        if was_started:
+            self._on_every_log("flush")
+            for log_dir in self._log_dirs.online():
+                self._write_checkpoints(log_dir)
         self._on_every_log("close")
-        for log_dir in self._log_dirs.online():
-            with self._log_dirs.guard(log_dir):
-                log_dir.mark_clean_shutdown(broker_epoch)
+        if was_started:
+            for log_dir in self._log_dirs.online():
+                with self._log_dirs.guard(log_dir):
+                    log_dir.mark_clean_shutdown(broker_epoch)
         with self._lock:
             self._logs.clear()
         self._log_dirs.close()

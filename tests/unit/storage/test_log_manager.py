@@ -303,6 +303,37 @@ class TestLogs:
         with pytest.raises(LogDirsError, match=r"Partition orders-0 lies in .*a and in .*b: move one of them away"):
             manager.startup(1, CLUSTER, orders())
 
+    def test_a_start_that_failed_leaves_no_mark_of_a_clean_shutdown(self, machine: Machine) -> None:
+        manager = machine.start()
+        manager.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
+        manager.get_or_create_log("payments", 0, PAYMENTS_ID)
+        machine.scheduler.run("high-watermark-checkpoint")
+        machine.crash()
+        before = machine.read("a", "replication-offset-checkpoint")
+        damaged = ("a", "payments-0", "partition.metadata")
+        content = machine.read(*damaged)
+        machine.write(b"damaged", *damaged)
+        topics = {**orders(), "payments": HostedTopic(PAYMENTS_ID, [0])}
+        manager = machine.make()
+        manager.open()
+        with pytest.raises(CorruptFileError):
+            manager.startup(1, CLUSTER, topics)
+        manager.shutdown()
+        assert not machine.exists("a", ".kafka_cleanshutdown")
+        assert machine.read("a", "replication-offset-checkpoint") == before
+        machine.write(content, *damaged)
+        assert len(machine.start(topics=topics).all_logs()) == 2
+
+    def test_a_second_shutdown_writes_nothing(self, machine: Machine) -> None:
+        first = machine.start()
+        first.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
+        first.shutdown()
+        checkpoint = machine.read("a", "recovery-point-offset-checkpoint")
+        machine.start(topics=orders())
+        first.shutdown()
+        assert not machine.exists("a", ".kafka_cleanshutdown")
+        assert machine.read("a", "recovery-point-offset-checkpoint") == checkpoint
+
 
 class TestFoundDirectories:
     def test_a_topic_that_is_not_in_the_metadata_is_set_aside_and_kept(

@@ -98,9 +98,11 @@ def test_a_failed_run_is_logged_and_the_schedule_goes_on(
         runs.put(None)
         raise ValueError("no luck today")
 
-    scheduler.schedule("unlucky", fail, period_ms=1)
+    task = scheduler.schedule("unlucky", fail, period_ms=1)
     runs.get(timeout=PATIENCE_S)
     runs.get(timeout=PATIENCE_S)
+    task.cancel()
+    scheduler.shutdown()
     error = capsys.readouterr().err
     assert "Scheduled task unlucky failed" in error
     assert "no luck today" in error
