@@ -518,7 +518,7 @@ cdef class Processor:
     cdef void arm(self, Connection* connection) noexcept nogil:
         """Watches for what the connection waits for; see the module's remark on EPOLLIN of a muted one."""
         if has_unsent(connection):
-            self.set_interest(connection, 0 if connection.listed == LISTED_READY else EPOLLOUT)
+            self.set_interest(connection, connection.interest if connection.listed == LISTED_READY else EPOLLOUT)
         elif connection.ended or atomic_load_32(&self.draining):
             self.set_interest(connection, 0)
         elif connection.in_flight or connection.listed != UNLISTED:

@@ -86,8 +86,12 @@ cdef class SocketServer(ResponseSink):
 
     def bind(self) -> None:
         """Opens the listening sockets; clients may connect from here on and are served from `start` on."""
-        for name, host, port in self.listeners:
-            self.bound.append((name, host, self.acceptor.open(name, host, port)))
+        try:
+            for name, host, port in self.listeners:
+                self.bound.append((name, host, self.acceptor.open(name, host, port)))
+        except OSError:
+            self.acceptor.close_sockets()
+            raise
 
     def start(self) -> None:
         """Binds, unless that is done, and serves. OSError names the listener that could not be opened."""

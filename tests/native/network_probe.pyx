@@ -16,6 +16,15 @@ from kcore.platform.sync cimport (
     pthread_mutex_unlock, timespec,
 )
 
+cdef extern from "<poll.h>" nogil:
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    int poll(pollfd* descriptors, unsigned long count, int timeout_ms)
+    enum:
+        POLLIN
+
 ECHO, PARTS, DELAY, HANG_UP, SILENT, LAST_WORDS, PASS_ON = 100, 101, 102, 103, 104, 105, 106
 
 cdef struct Held:
@@ -192,3 +201,11 @@ cdef class NetworkProbe:
             response_bytes(&response, 10)
             response_file(&response, self.state.descriptor, 0, 10, count_release, &self.state)
             server.respond(connection, &response)
+
+
+def hold_gil_until_readable(int descriptor, int timeout_ms):
+    """Lets no other Python code of the process run until `descriptor` is readable; False when that took too long."""
+    cdef pollfd watched
+    watched.fd = descriptor
+    watched.events = POLLIN
+    return poll(&watched, 1, timeout_ms) == 1

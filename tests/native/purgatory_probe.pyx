@@ -113,20 +113,29 @@ cdef class Gate:
             completed = purgatory.check_and_complete(key)
         return completed
 
-    def wait_until_done(self, int64_t count, int seconds=20):
-        """Whether `count` operations were completed or expired before the time was over."""
+    cdef bint reaches(self, int64_t count, int seconds) noexcept nogil:
         cdef timespec deadline
         cdef bint reached
-        with nogil:
-            clock_gettime(CLOCK_MONOTONIC, &deadline)
-            deadline.tv_sec += seconds
-            pthread_mutex_lock(&self.door.lock)
-            while self.door.completed + self.door.expired < count:
-                if pthread_cond_timedwait(&self.door.changed, &self.door.lock, &deadline) != 0:
-                    break
-            reached = self.door.completed + self.door.expired >= count
-            pthread_mutex_unlock(&self.door.lock)
+        clock_gettime(CLOCK_MONOTONIC, &deadline)
+        deadline.tv_sec += seconds
+        pthread_mutex_lock(&self.door.lock)
+        while self.door.completed + self.door.expired < count:
+            if pthread_cond_timedwait(&self.door.changed, &self.door.lock, &deadline) != 0:
+                break
+        reached = self.door.completed + self.door.expired >= count
+        pthread_mutex_unlock(&self.door.lock)
         return reached
+
+    def wait_until_done(self, int64_t count, int seconds=20):
+        """Whether `count` operations were completed or expired before the time was over."""
+        cdef bint reached
+        with nogil:
+            reached = self.reaches(count, seconds)
+        return reached
+
+    def wait_holding_the_gil(self, int64_t count, int seconds=20):
+        """The same while no Python code of the process can run."""
+        return self.reaches(count, seconds)
 
     @property
     def completed(self):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -235,6 +237,38 @@ def test_two_hundred_connections(serve: Serve, probes: ModuleType) -> None:
             assert [client.read(), client.read()] == [b"n%d" % number, b"p%d" % number]
     assert server.server.connection_count() == 200
     assert server.server.counters()["requests"] == 2000
+
+
+ECHO_CLIENT = """
+import socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+frame = bytes.fromhex(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(1000):
+    connection.sendall(frame)
+    received = 0
+    while received < int(sys.argv[3]):
+        received += len(connection.recv(65536))
+print("done", flush=True)
+"""
+
+
+def test_native_requests_are_answered_while_the_gil_is_held(serve: Serve, probes: ModuleType) -> None:
+    """The client is another process; here no Python code runs until it has its thousand answers."""
+    server = serve()
+    frame = request(probes.ECHO, b"without the GIL")
+    arguments = [str(server.port), frame.hex(), str(4 + len(b"without the GIL"))]
+    with subprocess.Popen(
+        [sys.executable, "-c", ECHO_CLIENT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as client:
+        assert client.stdin is not None
+        assert client.stdout is not None
+        assert client.stdout.readline() == b"ready\n"
+        client.stdin.write(b"go\n")
+        assert probes.hold_gil_until_readable(client.stdout.fileno(), 60_000)
+        assert client.stdout.readline() == b"done\n"
+    assert server.probe.calls == 1000
 
 
 def test_ipv6_listener_and_listener_index(serve: Serve) -> None:

@@ -133,6 +133,13 @@ def test_reaper_expires_and_never_early(probes: ModuleType, purgatory: Purgatory
     assert purgatory.delayed == 0
 
 
+def test_operations_expire_while_the_gil_is_held(probes: ModuleType, purgatory: Purgatory) -> None:
+    gate = probes.Gate()
+    for timeout_ms in range(1, 101):
+        gate.wait(purgatory, [1], timeout_ms)
+    assert gate.wait_holding_the_gil(100)
+
+
 def test_earlier_deadline_wakes_the_reaper(probes: ModuleType, purgatory: Purgatory) -> None:
     late, early = probes.Gate(), probes.Gate()
     late.wait(purgatory, [1], 60_000)
