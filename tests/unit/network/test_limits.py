@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import resource
 import socket
 import struct
@@ -49,6 +50,25 @@ def test_frame_that_breaks_a_rule_closes_with_one_line(
     assert f"WARN [kcore.network] Closing the connection of {address}: " in line
     assert rule in line
     assert server.server.counters()["connections_refused"] == 1
+
+
+def test_rubbish_harms_nobody(serve: Serve, probes: ModuleType) -> None:
+    """Random frames, valid ones with bytes changed, and streams cut anywhere: others are served as before."""
+    server = serve(max_request_bytes=1 << 20)
+    server.handle(lambda received: received.respond(received.frame))
+    bystander = server.connect()
+    generator = random.Random(2026)
+    valid = request(3, b"\x00" + b"x" * 40, version=9) + request(probes.ECHO, b"y" * 40)
+    for number in range(300):
+        stream = bytearray(valid * 3)
+        for _ in range(generator.randrange(8)):
+            stream[generator.randrange(len(stream))] = generator.randrange(256)
+        client = server.connect()
+        client.send(bytes(stream[: generator.randrange(len(stream))]) if number % 3 else generator.randbytes(200))
+        if number % 2:
+            client.close()
+        bystander.send(request(probes.ECHO, b"%d" % number))
+        assert bystander.read() == b"%d" % number
 
 
 def test_largest_allowed_frame_passes(serve: Serve, probes: ModuleType) -> None:
