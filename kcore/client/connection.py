@@ -72,6 +72,12 @@ class InFlightRequest:
         self.on_response = on_response
 
 
+def _version_of_answer(request: InFlightRequest, frame: bytearray) -> int:
+    """A broker that does not know the version of an ApiVersions request answers in version 0, with the error in front."""
+    refused = UNSUPPORTED_VERSION.to_bytes(2, "big")
+    return 0 if request.api.key == apis.API_VERSIONS.key and frame[4:6] == refused else request.version
+
+
 class Connection:
     """`connect` makes one; `send` and `receive` are all that happens until `close`."""
 
@@ -256,7 +262,7 @@ class Connection:
             return
         request = self.in_flight.popleft()
         try:
-            correlation_id, response = headers.decode_response(request.api, request.version, frame)
+            correlation_id, response = headers.decode_response(request.api, _version_of_answer(request, frame), frame)
         except MessageError as error:
             self._fail(request, BrokerUnreachable(f"{self}: unreadable {request.api.name} response: {error}"))
             return
