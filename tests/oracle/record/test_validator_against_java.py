@@ -84,10 +84,15 @@ def java_cannot_write_anew(data: bytes) -> bool:
     """What MemoryRecordsBuilder throws at while a batch is compressed anew: Kafka answers UNKNOWN_SERVER_ERROR then."""
     payload = decompressed(field(data, "attributes") & 7, data[HEADER_BYTES:])
     rows = parse_records(payload, field(data, "record_count"), field(data, "base_timestamp"))
-    has_negative_time = any(row.timestamp < -1 for row in rows)
-    is_transactional_of_nobody = bool(field(data, "attributes") & 0x10) and field(data, "producer_id") < 0
-    starts_elsewhere = field(data, "base_offset") != 0  # only the broker's own batches get so far
-    return has_negative_time or is_transactional_of_nobody or starts_elsewhere or not counts_up(data, payload)
+    has_producer, is_transactional = field(data, "producer_id") >= 0, bool(field(data, "attributes") & 0x10)
+    return (
+        any(row.timestamp < -1 for row in rows)
+        or (is_transactional and not has_producer)
+        # Only the broker's own batches get so far without a sequence, or with another base offset.
+        or (has_producer and field(data, "base_sequence") < 0)
+        or field(data, "base_offset") != 0
+        or not counts_up(data, payload)
+    )
 
 
 def differs_on_purpose(data: bytes, ours: Validation, kafka: Judgement) -> bool:
