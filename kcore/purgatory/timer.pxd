@@ -7,7 +7,7 @@ from kcore.purgatory.purgatory cimport Purgatory
 cdef struct CallbackOperation:
     HandlerEvent event           # first: what the sink queues is the operation itself
     DelayedOperation operation
-    void* handle                 # DelayedCallback; NULL once that is gone; read and written with the GIL only
+    void* handle                 # TimerHandle; NULL once that is gone; read and written with the GIL only
     void* sink                   # HandlerEventSink
 
 
@@ -17,7 +17,7 @@ cdef class Timer:
     cdef set live
 
 
-cdef class DelayedCallback:
+cdef class TimerHandle:
     cdef CallbackOperation* native
     cdef Timer timer
     cdef object on_expiration

@@ -40,9 +40,9 @@ cdef void free_callback(DelayedOperation* operation) noexcept nogil:
 
 cdef void run_callback(HandlerEvent* event) noexcept:
     cdef CallbackOperation* native = <CallbackOperation*>event
-    cdef DelayedCallback handle
+    cdef TimerHandle handle
     if native.handle != NULL:
-        handle = <DelayedCallback>native.handle  # a reference of our own: firing drops the timer's
+        handle = <TimerHandle>native.handle  # a reference of our own: firing drops the timer's
         handle.fire()
     operation_release(&native.operation)
 
@@ -51,7 +51,7 @@ cdef void drop_callback(HandlerEvent* event) noexcept nogil:
     operation_release(&(<CallbackOperation*>event).operation)
 
 
-cdef class DelayedCallback:
+cdef class TimerHandle:
     """What `Timer.schedule` answers; at most one of its two callables runs, at most once."""
 
     def __dealloc__(self):
@@ -114,9 +114,9 @@ cdef class Timer:
         self.purgatory = purgatory
         purgatory.kept = sink
 
-    def schedule(self, int64_t delay_ms, on_expiration, on_complete=None) -> DelayedCallback:
+    def schedule(self, int64_t delay_ms, on_expiration, on_complete=None) -> TimerHandle:
         """Has `on_expiration` run on a handler thread after `delay_ms`, unless it is cancelled or completed before."""
-        cdef DelayedCallback handle = DelayedCallback.__new__(DelayedCallback)
+        cdef TimerHandle handle = TimerHandle.__new__(TimerHandle)
         cdef CallbackOperation* native = <CallbackOperation*>malloc(sizeof(CallbackOperation))
         cdef Purgatory purgatory = self.purgatory
         if native == NULL:
