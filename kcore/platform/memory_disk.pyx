@@ -85,10 +85,10 @@ cdef cppclass Node:
     int make_usable(size_t size, size_t limit) noexcept nogil:
         cdef void* memory
         cdef size_t wanted = (size + GROWTH_BYTES - 1) // GROWTH_BYTES * GROWTH_BYTES
-        if size <= this.usable:
-            return 0
         if size > limit:
             return -EFBIG
+        if size <= this.usable:
+            return 0
         if this.data == NULL:
             this.reserved = (limit + GROWTH_BYTES - 1) // GROWTH_BYTES * GROWTH_BYTES
             memory = c_mmap(NULL, this.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)

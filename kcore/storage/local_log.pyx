@@ -358,7 +358,6 @@ cdef class LocalLog:
             segment = self.segment_list[i]
             renamed = segment_rename_deleted(segment)
             outcome = renamed if renamed < 0 else outcome
-            segment.deleted = True
             segment.delete_due_ms = now_ms + self.limits.file_delete_delay_ms
             segment.next_deleted = self.deleted_segments
             self.deleted_segments = segment

@@ -486,10 +486,11 @@ cdef class Log(LocalLog):
             return 0
         if deleted[0] == self.segment_count:
             outcome = self.roll_to(self.next_offset, now_ms)
+        # The start goes first: a reader must not find an offset in range whose segment is no longer in the list.
+        if outcome >= 0:
+            outcome = self.raise_start(self.segment_list[deleted[0]].base_offset)
         if outcome >= 0:
             outcome = self.remove_segments(0, deleted[0], now_ms)
-        if outcome >= 0:
-            outcome = self.raise_start(self.segment_list[0].base_offset)
         return outcome
 
     cdef int raise_start(self, int64_t offset) noexcept nogil:

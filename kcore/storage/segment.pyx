@@ -257,7 +257,8 @@ cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, 
             position[0] = at
             return BATCH_FOUND
         at += header.size_bytes
-    return BATCH_PAST_END
+    # Every end is the end of a batch: one that is passed over, or not quite reached, betrays a wrong length.
+    return BATCH_PAST_END if at == end else -EBADMSG
 
 
 cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, BatchHeader* header,
@@ -321,6 +322,16 @@ cdef int segment_finish(LogSegment* segment) noexcept nogil:
 
 
 cdef int segment_rename_deleted(LogSegment* segment) noexcept nogil:
+    cdef int outcome
+    # A reader that has the segment pinned may be about to open it: it must find the names either before or after.
+    pthread_mutex_lock(&segment.open_lock)
+    outcome = rename_files(segment)
+    segment.deleted = True
+    pthread_mutex_unlock(&segment.open_lock)
+    return outcome
+
+
+cdef int rename_files(LogSegment* segment) noexcept nogil:
     cdef char source[PATH_CAPACITY]
     cdef char target[PATH_CAPACITY]
     cdef int outcome, i
@@ -331,5 +342,4 @@ cdef int segment_rename_deleted(LogSegment* segment) noexcept nogil:
         outcome = segment.disk.rename(segment.disk.context, source, target)
         if outcome < 0 and outcome != -ENOENT:
             return outcome
-    segment.deleted = True
     return 0

@@ -1,0 +1,77 @@
+"""A log whose disk fails: an error to every caller, no acknowledgement, and what is on disk stays sound."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from kcore import errors
+from kcore.platform.memory_disk import MemoryDisk
+from kcore.storage.log import Log
+from kcore.storage.log_config import LogConfig
+from kcore.storage.log_loader import load_log
+from tests.unit.storage.log_place import LogPlace, append_each, batch, file_name, read_all
+
+STORAGE_ERROR = errors.by_code(56)
+
+
+def test_a_write_that_fails_takes_the_log_offline() -> None:
+    size = len(batch())
+    place = LogPlace(MemoryDisk(max_file_bytes=3 * size + 10), "/data/orders-0")
+    told: list[tuple[Log, OSError]] = []
+    log = place.open(on_failure=lambda failed, error: told.append((failed, error)))
+    append_each(log, 3)
+    log.advance_high_watermark(3)
+    for _ in range(2):
+        with pytest.raises(STORAGE_ERROR):
+            log.append(batch())
+    assert log.is_offline
+    assert log.failure is not None
+    assert log.failure.filename == "/data/orders-0"
+    assert [(failed is log, error.filename) for failed, error in told] == [(True, "/data/orders-0")]
+    assert log.end_offset == 3
+    with pytest.raises(STORAGE_ERROR):
+        log.read(0, 1_000)
+    with pytest.raises(STORAGE_ERROR):
+        log.flush()
+    log.close()
+    told.clear()
+    del log
+    place.let_go()
+    assert [offset for offset, _ in read_all(place.open())] == [0, 1, 2]
+    place.let_go()
+    gc.collect()
+
+
+def test_a_missing_file_is_a_storage_error(place: LogPlace) -> None:
+    log = place.open({"segment.bytes": 300})
+    append_each(log, 10)
+    log.flush()
+    log.close()
+    del log
+    log = place.open({"segment.bytes": 300}, clean_shutdown=True)
+    log.close_idle_segments()
+    place.disk.unlink(place.path(file_name(0)))
+    with pytest.raises(STORAGE_ERROR):
+        log.read(0, 1_000, 0)
+    assert log.is_offline
+
+
+def test_damage_met_by_a_reader_is_no_disk_error(place: LogPlace) -> None:
+    log = place.open({"index.interval.bytes": 1_000_000})
+    append_each(log, 200)
+    descriptor = place.disk.open(place.path(file_name(0)), 2)
+    place.disk.pwrite(descriptor, b"\x7f" * 8, len(batch()) + 8)
+    place.disk.close(descriptor)
+    with pytest.raises(errors.by_code(2)):
+        log.read(100, 1_000, 0)
+    assert not log.is_offline
+    assert append_each(log, 1)[0].base_offset == 200
+
+
+def test_a_directory_that_cannot_be_made_is_an_error() -> None:
+    disk = MemoryDisk()
+    disk.write_file_atomically("/data", b"")
+    with pytest.raises(OSError, match="data"):
+        load_log(disk, "/data/orders-0", "orders", 0, LogConfig.from_properties({}))
