@@ -20,6 +20,7 @@ cdef class Partition:
     cdef readonly bytes topic_id
     cdef readonly Log log
     cdef readonly int local_broker_id
+    cdef readonly bint is_internal       # of a topic that brokers keep for themselves
     cdef uint64_t key                    # names the partition in the purgatories; never used again
     cdef int32_t pins                    # native users; the object must outlive them
     cdef pthread_rwlock_t leader_lock    # guards what follows

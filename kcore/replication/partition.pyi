@@ -28,6 +28,7 @@ class Partition:
     topic_id: bytes
     log: Log
     local_broker_id: int
+    is_internal: bool
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Partition:
         local_broker_id: int,
         fetch_purgatory: Purgatory,
         produce_purgatory: Purgatory,
+        is_internal: bool = False,
     ) -> None: ...
     def make_leader(self, leader_epoch: int, replicas: list[int], in_sync: list[int], min_in_sync: int) -> None: ...
     def set_min_in_sync(self, count: int) -> None: ...

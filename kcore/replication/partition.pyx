@@ -57,13 +57,14 @@ cdef class Partition:
         self.min_in_sync = 1
 
     def __init__(self, str topic not None, int index, bytes topic_id not None, Log log not None, int local_broker_id,
-                 Purgatory fetch_purgatory not None, Purgatory produce_purgatory not None):
+                 Purgatory fetch_purgatory not None, Purgatory produce_purgatory not None, bint is_internal=False):
         global last_key
         self.topic = topic
         self.index = index
         self.topic_id = topic_id
         self.log = log
         self.local_broker_id = local_broker_id
+        self.is_internal = is_internal
         self.fetch_purgatory = fetch_purgatory
         self.produce_purgatory = produce_purgatory
         self.replica_ids = []

@@ -64,10 +64,10 @@ cdef class ReplicaManager:
 
     # --- Python's face ----------------------------------------------------------------------------------------------
 
-    def add(self, str topic not None, int index, bytes topic_id not None, log):
+    def add(self, str topic not None, int index, bytes topic_id not None, log, bint is_internal=False):
         """Takes a partition in and answers its Partition; it serves once it was made leader."""
         cdef Partition partition = Partition(topic, index, topic_id, log, self.broker_id, self.fetch_purgatory,
-                                             self.produce_purgatory)
+                                             self.produce_purgatory, is_internal)
         cdef bytes name = topic.encode()
         cdef string name_key = table_key(<const uint8_t*><const char*>name, len(name), index)
         cdef string id_key = table_key(<const uint8_t*><const char*>topic_id, TOPIC_ID_SIZE, index)

@@ -75,7 +75,7 @@ class MetadataPublisher:
                 log = self._logs.get_or_create_log(
                     state.topic, state.partition, topic.topic_id, overrides, is_new=is_new
                 )
-                partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log)
+                partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log, topic.is_internal)
             led_before = partition.leader_id == self._broker_id
             minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
             partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)

@@ -1,8 +1,8 @@
 """Produce requests of versions 3 to 11, appended and answered without the GIL.
 
-Two passes: the first resolves and pins every partition and looks at what could go another way (an unknown partition, a
-transactional id, records that the version forbids, a codec that the system lacks), and leaves the whole request to
-`handlers/produce.py` if anything does; the second appends, and can only end in an answer.
+Two passes: the first resolves and pins every partition and looks at what could go another way (an unknown partition,
+an internal topic, a transactional id, records that the version forbids, a codec that the system lacks), and leaves the
+whole request to `handlers/produce.py` if anything does; the second appends, and can only end in an answer.
 
 With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended. It is encoded
 at once; only the partitions' error codes may still change, and are patched in place.
@@ -105,7 +105,7 @@ cdef class ProducePath:
                         or not is_readable(records)):
                     return False
                 partitions[position] = self.replicas.pin_by_name(topic.name, topic.name_size, records.index)
-                if partitions[position] == NULL:
+                if partitions[position] == NULL or (<Partition>partitions[position]).is_internal:
                     return False
         return True
 
