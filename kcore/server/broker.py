@@ -6,8 +6,8 @@ registers this broker, which raises the leader epochs of what it leads; partitio
 are served. Whatever fails undoes what was started before it.
 
 Stop: new connections are refused, requests in flight are finished, then the layers end from the top down: the network
-and its handlers, the broker's registration, purgatories, the store, and the logs (flushed, checkpointed, marked as
-cleanly shut down), whose directories are unlocked last.
+and its handlers, the broker's registration, purgatories, the scheduler, the metadata store, and the logs, which are
+flushed, checkpointed and marked as cleanly shut down before their directories are unlocked.
 
 When the last log directory fails the broker cannot keep any promise: it stops without clean-shutdown markers and the
 process ends with 1.
@@ -212,6 +212,9 @@ class Broker:
             self.scheduler,
         )
         self.metadata_cache.subscribe(publisher.publish)
+        if not self.log_manager.offline_directories():
+            # The scan of the directories has set aside whatever was left of deleted topics.
+            self.controller.finish_deletions()
 
     def _serve(self) -> None:
         if self.config.flag("kcli.fast.path.enable"):

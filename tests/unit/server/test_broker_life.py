@@ -215,3 +215,21 @@ def test_a_broker_without_any_log_directory_left_gives_up(tmp_path: Path) -> Non
     assert broker.failed
     broker.shutdown()
     assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists(), "nothing was promised"
+
+
+def test_a_deletion_that_a_crash_cut_short_is_finished(make_broker: MakeBroker, tmp_path: Path) -> None:
+    first = make_broker()
+    with started(first) as client:
+        topic_id = client.create_topic("half-gone", 1)
+    assert first._store is not None
+    # The crash comes between the commit of the deletion and the renaming of its directories.
+    first.metadata_cache._listeners.clear()
+    first._store.delete_topic(first.controller.epoch, topic_id)
+    first.shutdown()
+    assert (tmp_path / "data" / "half-gone-0").exists()
+
+    second = make_broker(log_segment_delete_delay_ms="0")
+    started(second).socket.close()
+    assert not (tmp_path / "data" / "half-gone-0").exists()
+    assert second._store is not None
+    assert second._store.deleted_topic_ids() == frozenset()
