@@ -1,7 +1,7 @@
 """Produce and fetch need no interpreter lock: they go on while nothing of Python can run in the broker.
 
-The debug hook holds the lock natively. A Metadata request, which only Python answers, is sent while it is held and comes
-back when it is let go; whatever the load generator finished before that, it finished without the lock.
+The debug hook holds the lock natively. A Metadata request, which only Python answers, is sent while it is held and
+comes back when it is let go; whatever the load generator finished before that, it finished without the lock.
 """
 
 from __future__ import annotations
