@@ -11,6 +11,8 @@ and the log end change only under both, so either lock is enough to read them. `
 time. Order: flush_lock, append_lock, segments_lock.
 """
 
+from os import fsdecode
+
 from libc.errno cimport EBADMSG, EMFILE, ENFILE, ENOMEM
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -30,6 +32,17 @@ from kcore.storage.segment cimport (
     segment_sync,
 )
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
+
+
+cdef class SegmentInfo:
+    """A segment as it was when asked for."""
+
+    cdef readonly int64_t base_offset
+    cdef readonly int64_t size_bytes
+    cdef readonly int32_t index_entries
+    cdef readonly int32_t time_index_entries
+    cdef readonly int64_t max_timestamp
+    cdef readonly str path
 
 
 cdef class LocalLog:
@@ -467,3 +480,75 @@ cdef class LocalLog:
         if outcome >= 0:
             self.reset_end(offset)
         return outcome
+
+    # --- Python's face ----------------------------------------------------------------------------------------------
+
+    @property
+    def recovery_point(self):
+        """Everything below this offset is on the device."""
+        return atomic_load_64(&self.flushed_offset)
+
+    @property
+    def last_flush_ms(self):
+        """When the log was last flushed, or loaded."""
+        return atomic_load_64(&self.flushed_at_ms)
+
+    @property
+    def directory(self):
+        """Where the log lies."""
+        return fsdecode(<bytes>self.directory_path)
+
+    @property
+    def segments(self):
+        """A SegmentInfo for each segment, oldest first."""
+        cdef LogSegment** pinned
+        cdef int32_t count = 0, i
+        with nogil:
+            pinned = self.pin_from(0, &count)
+        if pinned == NULL:
+            raise MemoryError
+        try:
+            return [segment_info(pinned[i]) for i in range(count)]
+        finally:
+            with nogil:
+                for i in range(count):
+                    segment_release(pinned[i])
+                free(pinned)
+
+    @property
+    def first_segment_offset(self):
+        """The base offset of the oldest segment."""
+        cdef int64_t offset
+        with nogil:
+            pthread_mutex_lock(&self.segments_lock)
+            offset = self.segment_list[0].base_offset
+            pthread_mutex_unlock(&self.segments_lock)
+        return offset
+
+    @property
+    def size_bytes(self):
+        """The bytes of all .log files."""
+        return sum(info.size_bytes for info in self.segments)
+
+    def close_idle_segments(self):
+        """Closes the files of finished segments that nobody reads at the moment; they open again when read."""
+        cdef int32_t i
+        with nogil:
+            pthread_mutex_lock(&self.append_lock)
+            pthread_mutex_lock(&self.segments_lock)
+            for i in range(self.segment_count - 1):
+                if not self.segment_list[i].offset_index.writable:
+                    segment_close_idle(self.segment_list[i], 1)
+            pthread_mutex_unlock(&self.segments_lock)
+            pthread_mutex_unlock(&self.append_lock)
+
+
+cdef SegmentInfo segment_info(LogSegment* segment):
+    cdef SegmentInfo info = SegmentInfo.__new__(SegmentInfo)
+    info.base_offset = segment.base_offset
+    info.size_bytes = atomic_load_64(&segment.size_bytes)
+    info.index_entries = atomic_load_32(&segment.offset_index.entries)
+    info.time_index_entries = atomic_load_32(&segment.time_index.entries)
+    info.max_timestamp = atomic_load_64(&segment.max_timestamp)
+    info.path = fsdecode(<bytes>segment.path)
+    return info

@@ -99,7 +99,3 @@ cdef class Log(LocalLog):
     cdef int raise_error(self, int16_t code, message) except -1
     cdef int check_disk(self, int outcome) except -1
     cdef int flush_segments(self, bint include_active) except -1
-    cdef object first_record_since(self, int64_t timestamp_ms)
-    cdef object newest_record(self)
-    cdef object search_segment(self, LogSegment* segment, int64_t timestamp_ms)
-    cdef object records_at(self, LogSegment* segment, int64_t position, int64_t size_bytes)

@@ -10,10 +10,9 @@ them: `high_watermark_at`, and `first_unstable_at`, below which every transactio
 last stable offset <= high watermark <= log end offset.
 """
 
-from os import fsdecode, strerror
+from os import strerror
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport PyObject
 from libc.errno cimport ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
@@ -26,7 +25,6 @@ from kcore.platform.sync cimport (
     atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader, read_batch_header
-from kcore.record.decoder import decode_batches
 from kcore.record.validator cimport (
     ORIGIN_CLIENT, ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
 )
@@ -37,10 +35,11 @@ from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES, LogConfig  # noqa
 from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
 from kcore.storage.producer_state cimport ProducerStateManager, SequenceVerdict
 from kcore.storage.segment cimport (
-    BATCH_FOUND, BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_find_batch,
-    segment_find_offset, segment_find_timestamp, segment_finish, segment_index_batch, segment_open, segment_release,
+    BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_find_batch,
+    segment_find_offset, segment_finish, segment_index_batch, segment_open, segment_release,
     segment_sync, segment_write,
 )
+from kcore.storage.timestamp_search cimport first_record_since, newest_record
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
@@ -62,17 +61,6 @@ cdef class AppendInfo:
     cdef readonly int64_t log_end_offset
     cdef readonly int64_t record_count
     cdef readonly bint duplicate
-
-
-cdef class SegmentInfo:
-    """A segment as it was when asked for."""
-
-    cdef readonly int64_t base_offset
-    cdef readonly int64_t size_bytes
-    cdef readonly int32_t index_entries
-    cdef readonly int32_t time_index_entries
-    cdef readonly int64_t max_timestamp
-    cdef readonly str path
 
 
 cdef class Log(LocalLog):
@@ -538,53 +526,6 @@ cdef class Log(LocalLog):
         return self.log_end_offset()
 
     @property
-    def recovery_point(self):
-        """Everything below this offset is on the device."""
-        return atomic_load_64(&self.flushed_offset)
-
-    @property
-    def last_flush_ms(self):
-        """When the log was last flushed, or loaded."""
-        return atomic_load_64(&self.flushed_at_ms)
-
-    @property
-    def directory(self):
-        """Where the log lies."""
-        return fsdecode(<bytes>self.directory_path)
-
-    @property
-    def segments(self):
-        """A SegmentInfo for each segment, oldest first."""
-        cdef LogSegment** pinned
-        cdef int32_t count = 0, i
-        with nogil:
-            pinned = self.pin_from(0, &count)
-        if pinned == NULL:
-            raise MemoryError
-        try:
-            return [segment_info(pinned[i]) for i in range(count)]
-        finally:
-            with nogil:
-                for i in range(count):
-                    segment_release(pinned[i])
-                free(pinned)
-
-    @property
-    def first_segment_offset(self):
-        """The base offset of the oldest segment."""
-        cdef int64_t offset
-        with nogil:
-            pthread_mutex_lock(&self.segments_lock)
-            offset = self.segment_list[0].base_offset
-            pthread_mutex_unlock(&self.segments_lock)
-        return offset
-
-    @property
-    def size_bytes(self):
-        """The bytes of all .log files."""
-        return sum(info.size_bytes for info in self.segments)
-
-    @property
     def failure(self):
         """The OSError that took the log offline, or None."""
         if not self.failure_errno:
@@ -783,18 +724,6 @@ cdef class Log(LocalLog):
         self.check_disk(outcome)
         return deleted
 
-    def close_idle_segments(self):
-        """Closes the files of finished segments that nobody reads at the moment; they open again when read."""
-        cdef int32_t i
-        with nogil:
-            pthread_mutex_lock(&self.append_lock)
-            pthread_mutex_lock(&self.segments_lock)
-            for i in range(self.segment_count - 1):
-                if not self.segment_list[i].offset_index.writable:
-                    segment_close_idle(self.segment_list[i], 1)
-            pthread_mutex_unlock(&self.segments_lock)
-            pthread_mutex_unlock(&self.append_lock)
-
     def close(self):
         """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused from now on."""
         cdef int outcome = 0
@@ -822,83 +751,12 @@ cdef class Log(LocalLog):
             return self.start_offset, -1
         if timestamp_ms == LATEST_TIMESTAMP:
             return self.high_watermark(), -1
-        if timestamp_ms == MAX_TIMESTAMP:
-            return self.newest_record()
-        return self.first_record_since(timestamp_ms)
-
-    cdef object first_record_since(self, int64_t timestamp_ms):
-        cdef LogSegment** pinned
-        cdef int32_t count = 0, i
-        found = None
-        with nogil:
-            pinned = self.pin_from(self.log_start_offset(), &count)
-        if pinned == NULL:
-            raise MemoryError
         try:
-            for i in range(count):
-                if found is None:
-                    found = self.search_segment(pinned[i], timestamp_ms)
-        finally:
-            with nogil:
-                for i in range(count):
-                    segment_release(pinned[i])
-                free(pinned)
-        return found
-
-    cdef object search_segment(self, LogSegment* segment, int64_t timestamp_ms):
-        """The first record at or after a time within one segment, or None."""
-        cdef BatchHeader header
-        cdef int64_t position = 0, start_offset = self.log_start_offset(), end = 0
-        cdef int outcome
-        with nogil:
-            outcome = segment_open(segment)
-            if outcome >= 0 and atomic_load_64(&segment.max_timestamp) >= timestamp_ms:
-                end = atomic_load_64(&segment.size_bytes)
-                outcome = segment_find_timestamp(segment, timestamp_ms, start_offset, end, &header, &position)
-            else:
-                outcome = min(outcome, BATCH_PAST_END)
-        while outcome == BATCH_FOUND:
-            for record in self.records_at(segment, position, header.size_bytes):
-                if record.timestamp >= timestamp_ms and record.offset >= start_offset:
-                    return record.offset, record.timestamp
-            with nogil:
-                outcome = segment_find_batch(segment, 0, position + header.size_bytes, end, &header, &position)
-        self.check_disk(outcome)
-        return None
-
-    cdef object newest_record(self):
-        """The first of the records with the log's largest timestamp, or None when no record has one."""
-        cdef LogSegment** pinned
-        cdef LogSegment* newest = NULL
-        cdef int32_t count = 0, i
-        cdef int64_t largest = -1
-        cdef int outcome = 0
-        with nogil:
-            pinned = self.pin_from(self.log_start_offset(), &count)
-            for i in range(count):
-                outcome = min(outcome, segment_open(pinned[i]))
-                if outcome >= 0 and atomic_load_64(&pinned[i].max_timestamp) > largest:
-                    largest = atomic_load_64(&pinned[i].max_timestamp)
-                    newest = pinned[i]
-        if pinned == NULL:
-            raise MemoryError
-        try:
-            self.check_disk(outcome)
-            return None if newest == NULL else self.search_segment(newest, largest)
-        finally:
-            with nogil:
-                for i in range(count):
-                    segment_release(pinned[i])
-                free(pinned)
-
-    cdef object records_at(self, LogSegment* segment, int64_t position, int64_t size_bytes):
-        cdef bytes data = PyBytes_FromStringAndSize(NULL, size_bytes)
-        cdef uint8_t* target = <uint8_t*>PyBytes_AS_STRING(data)
-        cdef int64_t outcome
-        with nogil:
-            outcome = self.disk.pread(self.disk.context, segment.descriptor, target, <size_t>size_bytes, position)
-        self.check_disk(<int>min(outcome, 0))
-        return [record for batch in decode_batches(data) for record in batch]
+            if timestamp_ms == MAX_TIMESTAMP:
+                return newest_record(self, self.log_start_offset())
+            return first_record_since(self, self.log_start_offset(), timestamp_ms)
+        except OSError as error:
+            self.check_disk(-error.errno)
 
     def end_offset_for_epoch(self, int32_t epoch):
         """`(epoch, end offset)` of the largest epoch at or below the asked one; (-1, -1) when it is unknown."""
@@ -933,17 +791,6 @@ cdef AppendInfo append_info(const AppendResult* result):
     info.log_end_offset = result.log_end_offset
     info.record_count = result.record_count
     info.duplicate = result.duplicate
-    return info
-
-
-cdef SegmentInfo segment_info(LogSegment* segment):
-    cdef SegmentInfo info = SegmentInfo.__new__(SegmentInfo)
-    info.base_offset = segment.base_offset
-    info.size_bytes = atomic_load_64(&segment.size_bytes)
-    info.index_entries = atomic_load_32(&segment.offset_index.entries)
-    info.time_index_entries = atomic_load_32(&segment.time_index.entries)
-    info.max_timestamp = atomic_load_64(&segment.max_timestamp)
-    info.path = fsdecode(<bytes>segment.path)
     return info
 
 

@@ -159,7 +159,7 @@ class LogLoader:
         """Scans what a crash may have torn, and builds indexes that are missing or wrong."""
         present = set(names)
         index = 0
-        while index < self._log_segment_count(offsets):
+        while index < len(offsets):  # which recovery may shorten
             base = offsets[index]
             following = offsets[index + 1] if index + 1 < len(offsets) else None
             unflushed = not self._clean_shutdown and (following is None or following > self._recovery_point)
@@ -171,9 +171,6 @@ class LogLoader:
                 )
                 self._recover_segment(index, offsets)
             index += 1
-
-    def _log_segment_count(self, offsets: list[int]) -> int:
-        return len(offsets)
 
     def _has_indexes(self, index: int, base: int, present: set[str]) -> bool:
         if not all(f"{digits(base)}{suffix}" in present for suffix in (".index", ".timeindex")):

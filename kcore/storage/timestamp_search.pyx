@@ -1,0 +1,103 @@
+"""Finding a record by its time (Kafka's `UnifiedLog.fetchOffsetByTimestamp` and `LogSegment.findOffsetByTimestamp`).
+
+The time index names an offset before which everything is older, the offset index its place; from there batch headers
+are read until one reaches the time, and that batch is decoded. Concurrency: segments are pinned for the search, so
+appends and deletion go on meanwhile; the GIL is held only to decode.
+"""
+
+from os import strerror
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.errno cimport ENOMEM
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free
+from kcore.platform.sync cimport atomic_load_64
+from kcore.record.batch cimport BatchHeader
+from kcore.record.decoder import decode_batches
+from kcore.storage.local_log cimport LocalLog
+from kcore.storage.segment cimport (
+    BATCH_FOUND, BATCH_PAST_END, LogSegment, segment_find_batch, segment_find_timestamp, segment_open, segment_release,
+)
+
+
+cdef object first_record_since(LocalLog log, int64_t start_offset, int64_t timestamp_ms):
+    cdef int32_t count = 0, i
+    cdef LogSegment** pinned
+    found = None
+    with nogil:
+        pinned = log.pin_from(start_offset, &count)
+    try:
+        check(0 if pinned != NULL else -ENOMEM, log)
+        for i in range(count):
+            found = search_segment(log, pinned[i], start_offset, timestamp_ms)
+            if found is not None:
+                break
+    finally:
+        unpin(pinned, count)
+    return found
+
+
+cdef object newest_record(LocalLog log, int64_t start_offset):
+    cdef int32_t count = 0, i
+    cdef int64_t largest = -1
+    cdef int outcome = 0
+    cdef LogSegment** pinned
+    cdef LogSegment* newest = NULL
+    with nogil:
+        pinned = log.pin_from(start_offset, &count)
+        for i in range(count):
+            outcome = min(outcome, segment_open(pinned[i]))
+            if outcome >= 0 and atomic_load_64(&pinned[i].max_timestamp) > largest:
+                largest = atomic_load_64(&pinned[i].max_timestamp)
+                newest = pinned[i]
+    try:
+        check(outcome if pinned != NULL else -ENOMEM, log)
+        return None if newest == NULL else search_segment(log, newest, start_offset, largest)
+    finally:
+        unpin(pinned, count)
+
+
+cdef object search_segment(LocalLog log, LogSegment* segment, int64_t start_offset, int64_t timestamp_ms):
+    """The first record at or after a time within one segment, or None."""
+    cdef BatchHeader header
+    cdef int64_t position = 0, end = 0
+    cdef int outcome
+    with nogil:
+        outcome = segment_open(segment)
+        if outcome >= 0 and atomic_load_64(&segment.max_timestamp) >= timestamp_ms:
+            end = atomic_load_64(&segment.size_bytes)
+            outcome = segment_find_timestamp(segment, timestamp_ms, start_offset, end, &header, &position)
+        else:
+            outcome = min(outcome, <int>BATCH_PAST_END)
+    while outcome == BATCH_FOUND:
+        for record in records_at(log, segment, position, header.size_bytes):
+            if record.timestamp >= timestamp_ms and record.offset >= start_offset:
+                return record.offset, record.timestamp
+        with nogil:
+            outcome = segment_find_batch(segment, 0, position + header.size_bytes, end, &header, &position)
+    check(outcome, log)
+    return None
+
+
+cdef list records_at(LocalLog log, LogSegment* segment, int64_t position, int64_t size_bytes):
+    cdef bytes data = PyBytes_FromStringAndSize(NULL, size_bytes)
+    cdef uint8_t* target = <uint8_t*>PyBytes_AS_STRING(data)
+    cdef int64_t outcome
+    with nogil:
+        outcome = log.disk.pread(log.disk.context, segment.descriptor, target, <size_t>size_bytes, position)
+    check(<int>min(outcome, 0), log)
+    return [record for batch in decode_batches(data) for record in batch]
+
+
+cdef int check(int outcome, LocalLog log) except -1:
+    if outcome < 0:
+        raise OSError(-outcome, strerror(-outcome), log.directory)
+    return 0
+
+
+cdef void unpin(LogSegment** pinned, int32_t count) noexcept:
+    cdef int32_t i
+    with nogil:
+        for i in range(count):
+            segment_release(pinned[i])
+        free(pinned)
