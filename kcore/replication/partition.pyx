@@ -8,6 +8,7 @@ The high watermark is the smallest log end offset of the in-sync replicas; with 
 is the log end offset, by the same rule.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
@@ -212,17 +213,20 @@ cdef class Partition:
 
     # --- Python's face ----------------------------------------------------------------------------------------------
 
-    def append_records(self, const uint8_t[::1] records not None, int acks=1, bint internal=False):
+    def append_records(self, records not None, int acks=1, bint internal=False):
         """Appends raw batches as the leader; `internal` admits what only a coordinator may write."""
         cdef AppendResult result
-        cdef size_t size = records.shape[0]
+        cdef Py_buffer given
         cdef int origin = ORIGIN_COORDINATOR if internal else ORIGIN_CLIENT
+        PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
         # The log assigns offsets in place, and the caller's bytes are not ours to write into.
+        cdef size_t size = given.len
         cdef uint8_t* copy = <uint8_t*>malloc(max(<size_t>1, size))
+        if copy != NULL:
+            memcpy(copy, given.buf, size)
+        PyBuffer_Release(&given)
         if copy == NULL:
             raise MemoryError
-        if size:
-            memcpy(copy, &records[0], size)
         with nogil:
             self.append_to_leader(copy, size, acks, origin, &result)
             free(copy)

@@ -3,6 +3,7 @@
 Everything else about records is LogValidator's.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int64_t, uint8_t
 
 from kcore.errors cimport NONE, UNSUPPORTED_COMPRESSION_TYPE
@@ -24,12 +25,13 @@ cdef int16_t check_produce_records(const uint8_t* records, int64_t size, int16_t
     return NONE
 
 
-def produce_records_error(const uint8_t[::1] records, int version):
-    """The same rules for the Python path: (wire code, message or None); `records` may be None."""
+def produce_records_error(records, int version):
+    """The same rule for the Python path: (wire code, message or None); `records` may be None."""
     cdef const char* message = NULL
-    cdef const uint8_t* start = NULL
-    cdef int64_t size = 0 if records is None else records.shape[0]
-    if size > 0:
-        start = &records[0]
-    cdef int16_t error = check_produce_records(start, size, version, &message)
+    cdef Py_buffer given
+    if records is None:
+        return NONE, None
+    PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
+    cdef int16_t error = check_produce_records(<const uint8_t*>given.buf, given.len, version, &message)
+    PyBuffer_Release(&given)
     return error, message.decode() if message != NULL else None

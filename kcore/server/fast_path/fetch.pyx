@@ -200,6 +200,8 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
     read_partitions(fetch)
     if write_answer(fetch, &response) == CLOSE:
         response.close_after = True
+    # The operation may stay on watch lists for long after this; segments may not.
+    release_reads(fetch)
     (<FetchPath>fetch.path).server.respond(fetch.connection, &response)
 
 

@@ -147,7 +147,7 @@ cdef void free_fetch_request(FetchRequest* request) noexcept nogil:
     request.partitions = NULL
 
 
-def parse_fetch_request(const uint8_t[::1] body not None, int version):
+def parse_fetch_request(bytes body not None, int version):
     """What the native reader makes of a body, for comparison with the codec: None when it refuses.
 
     Returns a dict of the scalar fields, and `topics` as [(name or id, [(index, leader_epoch, offset, last_fetched_epoch,
@@ -157,11 +157,8 @@ def parse_fetch_request(const uint8_t[::1] body not None, int version):
     cdef FetchTopic* topic
     cdef FetchPartition* partition
     cdef int32_t position, inner
-    cdef const uint8_t* start = NULL
-    if body.shape[0] > 0:
-        start = &body[0]
     parsed = None
-    if read_fetch_request(start, body.shape[0], version, &request):
+    if read_fetch_request(<const uint8_t*><const char*>body, len(body), version, &request):
         topics = []
         for position in range(request.topic_count):
             topic = &request.topics[position]

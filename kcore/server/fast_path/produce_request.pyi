@@ -1,3 +1,3 @@
 def parse_produce_request(
-    body: bytes | bytearray | memoryview, version: int
+    body: bytes, version: int
 ) -> tuple[bool, int, int, list[tuple[bytes, list[tuple[int, bytes | None]]]]] | None: ...

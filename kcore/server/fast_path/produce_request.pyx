@@ -84,7 +84,7 @@ cdef void free_produce_request(ProduceRequest* request) noexcept nogil:
     request.partitions = NULL
 
 
-def parse_produce_request(const uint8_t[::1] body not None, int version):
+def parse_produce_request(bytes body not None, int version):
     """What the native reader makes of a body, for comparison with the codec: None when it refuses.
 
     Returns (transactional, acks, timeout_ms, [(topic, [(index, records or None), ...]), ...]).
@@ -93,10 +93,8 @@ def parse_produce_request(const uint8_t[::1] body not None, int version):
     cdef TopicRecords* topic
     cdef PartitionRecords* partition
     cdef int32_t position, inner
-    cdef uint8_t* start = NULL
-    if body.shape[0] > 0:
-        start = <uint8_t*>&body[0]  # read only: the frame is writable for the log's sake
-    cdef bint valid = read_produce_request(start, body.shape[0], version, &request)
+    # Only read here: a frame is writable for the log's sake.
+    cdef bint valid = read_produce_request(<uint8_t*><const char*>body, len(body), version, &request)
     topics = []
     if valid:
         for position in range(request.topic_count):
