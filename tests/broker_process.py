@@ -137,7 +137,7 @@ class BrokerProcess:
         os.kill(self.pid, signal.SIGCONT)
 
     def wait_for_log(self, text: str, timeout_s: float = 10.0) -> None:
-        """Returns when the log has this text; its file gives no event to wait for, so it is looked at again and again."""
+        """Returns when the log has this text; a file gives no event to wait for, so it is looked at repeatedly."""
         deadline = time.monotonic() + timeout_s
         while text not in self.log():
             if time.monotonic() > deadline:

@@ -73,7 +73,7 @@ class InFlightRequest:
 
 
 def _version_of_answer(request: InFlightRequest, frame: bytearray) -> int:
-    """A broker that does not know the version of an ApiVersions request answers in version 0, with the error in front."""
+    """A broker that does not know our version of ApiVersions answers in version 0, with the error in front."""
     refused = UNSUPPORTED_VERSION.to_bytes(2, "big")
     return 0 if request.api.key == apis.API_VERSIONS.key and frame[4:6] == refused else request.version
 

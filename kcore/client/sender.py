@@ -80,6 +80,7 @@ class Sender:
 
     def send_ready(self, *, flushing: bool = False) -> bool:
         """Sends what may be sent now; whether anything was."""
+        self._give_up_expired()
         if self._enable_idempotence and not self._has_producer_id():
             return False
         sent = False
@@ -92,11 +93,27 @@ class Sender:
             sent = True
 
     def _has_producer_id(self) -> bool:
-        if self._must_renew_producer_id and self._in_flight:
-            return False
-        if self._producer_id == NO_PRODUCER_ID or self._must_renew_producer_id:
+        if self._producer_id == NO_PRODUCER_ID:
             self._init_producer_id()
+        elif self._must_renew_producer_id:
+            if self._in_flight:
+                return False
+            try:
+                self._init_producer_id()
+            except ClientError as error:
+                # The broker may be back before what waits is given up.
+                if not error.retriable:
+                    raise
+                return False
         return True
+
+    def _give_up_expired(self) -> None:
+        """Drops what has waited for longer than `delivery.timeout.ms`, whatever it waits for."""
+        oldest_ms = now_ms() - self._delivery_timeout_ms
+        for partition, queue in list(self._accumulator.queues.items()):
+            while queue and queue[0].created_ms < oldest_ms:
+                text = f"partition {partition}: not delivered within {self._delivery_timeout_ms:.0f} ms"
+                self._give_up(queue.popleft(), ClientTimeout(text))
 
     def _init_producer_id(self) -> None:
         def attempt() -> Message:
@@ -116,15 +133,10 @@ class Sender:
         by_leader: dict[Node, list[ProducerBatch]] = {}
         sizes: dict[Node, int] = {}
         now = now_ms()
-        for partition, queue in list(self._accumulator.queues.items()):
+        for queue in list(self._accumulator.queues.values()):
             if not queue:
                 continue
             foremost = queue[0]
-            if now - foremost.created_ms > self._delivery_timeout_ms:
-                queue.popleft()
-                text = f"partition {partition}: not delivered within {self._delivery_timeout_ms:.0f} ms"
-                self._give_up(foremost, ClientTimeout(text))
-                continue
             if not foremost.is_ready(now, 0.0 if flushing else self._linger_ms):
                 continue
             leader = self._leader(foremost, now)

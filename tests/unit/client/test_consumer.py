@@ -163,8 +163,7 @@ def test_aborted_records_and_markers_are_not_for_readers_of_what_is_committed() 
     log = PartitionLog(content)
     log.aborted = [{"producer_id": 1, "first_offset": 0}]
     with serve(log) as peer:
-        options = {"auto_offset_reset": "earliest", "isolation_level": READ_COMMITTED}
-        with Consumer(peer.address, **options) as consumer:
+        with Consumer(peer.address, auto_offset_reset="earliest", isolation_level=READ_COMMITTED) as consumer:
             consumer.assign([T0])
             assert read(consumer, 5) == [2, 3, 5, 6, 9]
         with Consumer(peer.address, auto_offset_reset="earliest") as consumer:

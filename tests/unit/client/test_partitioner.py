@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.partitioner.default import murmur2 as murmur2_of_kafka_python
+from kafka.partitioner.default import murmur2 as murmur2_of_kafka_python  # type: ignore[import-untyped]
 
 from kcore.client.partitioner import StickyPartitioner, murmur2, partition_for_key
 

@@ -219,3 +219,16 @@ def test_settings_that_cannot_be() -> None:
         Producer("localhost:9092", compression_type="zip")
     with pytest.raises(InvalidSetting, match="acks 2"):
         Producer("localhost:9092", acks=2)
+
+
+def test_a_broker_that_is_gone_for_good_fails_what_waits_and_ends_the_flush() -> None:
+    log, deliveries = Log([MESSAGE_TOO_LARGE]), Deliveries()
+    with serve(log) as peer:
+        producer = Producer(peer.address, delivery_timeout_ms=300)
+        producer.send("t", b"refused", on_delivery=deliveries)
+        producer.flush()
+    producer.send("t", b"too late", on_delivery=deliveries)
+    producer.flush()
+    producer.client.close()
+    assert [type(error).__name__ for error in deliveries.errors] == ["MessageTooLargeError", "ClientTimeout"]
+    assert log.values() == []
