@@ -12,6 +12,7 @@ from kcore import errors
 from kcore.metadata.image import INTERNAL_TOPICS
 from kcore.server.delayed_requests import replication_error
 from kcore.server.produce_rules import produce_records_error
+from kcore.server.record_codecs import readable_batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def append(
     code, message = produce_records_error(records, context.api_version)
     if code != errors.NONE:
         return failure(data.index, code, message)
-    outcome = partition.append_records(records, acks)
+    try:
+        outcome = partition.append_records(readable_batch(records), acks)
+    except errors.KafkaError as error:
+        return failure(data.index, error.code, error.message)
     if acks == ALL_REPLICAS and outcome.error == errors.NONE:
         required_offset = outcome.last_offset + 1
         if replication_error(partition, required_offset) != errors.NONE:
