@@ -1,6 +1,6 @@
 """`python -m kcli` and the `kcli` script.
 
-The version is answered before Click is imported: scripts ask for it often, and it must cost nothing.
+The version is told, and a broker started with plain arguments, before Click is imported, which would cost them most.
 """
 
 from __future__ import annotations
@@ -15,6 +15,14 @@ def main() -> int:
 
         print(f"kcli {__version__}")
         return 0
+    if sys.argv[1:2] == ["server-start"]:
+        from kcli.server_process import plain_arguments, serve
+
+        arguments = plain_arguments(sys.argv[2:])
+        if arguments is not None:
+            from kcli.failures import report
+
+            return report(lambda: serve(arguments))
     from kcli.cli import run
 
     return run(sys.argv[1:])

@@ -64,6 +64,10 @@ def kcli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; the exit code belongs to how it ended."""
+    return failures.report(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         result = kcli.main(list(arguments), prog_name="kcli", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -76,16 +80,10 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         print(f"kcli: {error.format_message()}", file=sys.stderr)
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except click.Abort:
         return failures.INTERRUPTED
     except BrokenPipeError:
         return _end_without_reader()
-    except Exception as error:
-        failure = failures.translate(error)
-        if failure is None:
-            raise
-        print(f"kcli: {failure}", file=sys.stderr)
-        return failure.exit_code
     return result if isinstance(result, int) else failures.OK
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from kcli.failures import UsageFailure
-from kcli.options import flag_of, number_of, parse_properties, read_properties
+from kcli.properties import flag_of, number_of, parse_properties, read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

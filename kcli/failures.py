@@ -8,6 +8,12 @@ operating system raise is translated here, once, at the edge; anything else is a
 
 from __future__ import annotations
 
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 OK = 0
 INTERRUPTED = 130
 
@@ -34,6 +40,20 @@ class DeniedFailure(Failure):
     """The broker, the operating system or the user said no."""
 
     exit_code = 4
+
+
+def report(action: Callable[[], int]) -> int:
+    """Runs an action; a failure becomes its line on stderr and its exit code, a defect keeps its traceback."""
+    try:
+        return action()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        failure = translate(error)
+        if failure is None:
+            raise
+        print(f"kcli: {failure}", file=sys.stderr)
+        return failure.exit_code
 
 
 def translate(error: Exception) -> Failure | None:

@@ -8,8 +8,9 @@ import time
 import click
 
 from kcli.failures import UnreachableFailure, UsageFailure
-from kcli.options import bootstrap_server_option, parse_properties
+from kcli.options import bootstrap_server_option
 from kcli.output import JSON_LINES, TABLE, to_json
+from kcli.properties import parse_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import sys
 import click
 
 from kcli.failures import Failure
-from kcli.options import bootstrap_server_option, parse_properties
+from kcli.options import bootstrap_server_option
+from kcli.properties import parse_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

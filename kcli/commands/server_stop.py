@@ -13,8 +13,8 @@ import click
 
 from kcli.data_directory import default_data_directory, read_serving_pid
 from kcli.failures import UnreachableFailure
-from kcli.options import read_properties
 from kcli.output import TABLE, output_option, write_object
+from kcli.properties import read_properties
 
 
 @click.command("server-stop")

@@ -8,8 +8,9 @@ import sys
 import click
 
 from kcli.failures import Failure, UsageFailure
-from kcli.options import bootstrap_server_option, connect, parse_properties, read_properties, yes_option
+from kcli.options import bootstrap_server_option, connect, yes_option
 from kcli.output import output_option, write_rows
+from kcli.properties import parse_properties, read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kcli.commands.server_start import server_properties
 from kcli.data_directory import PID_FILE, default_data_directory
+from kcli.server_process import ServerArguments, plain_arguments, server_properties
 from tests.broker_process import BrokerProcess
 from tests.cli.conftest import Kcli
 
@@ -128,3 +128,11 @@ def test_the_default_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", "/home/me")
     assert default_data_directory() == "/home/me/.local/share/kcli"
+
+
+def test_plain_arguments_are_understood_without_click_and_others_are_left_to_it() -> None:
+    plain = ["a.properties", "--override", "a=b", "--port", "0", "--override", "c=d", "--data-dir", "/d", "-o", "json"]
+    assert plain_arguments(plain) == ServerArguments("a.properties", ("a=b", "c=d"), "/d", 0, "json")
+    assert plain_arguments([]) == ServerArguments()
+    for left in (["--help"], ["--port"], ["--port", "x"], ["--port", "70000"], ["--port=1"], ["-o", "xml"], ["a", "b"]):
+        assert plain_arguments(left) is None, left

@@ -1,0 +1,45 @@
+"""Properties as commands get them: `name=value` pairs, files, and typed values out of them. Imports no Click."""
+
+from __future__ import annotations
+
+from kcli.failures import UsageFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def parse_properties(pairs: Iterable[str], option: str) -> dict[str, str]:
+    """`name=value` pairs, as they stand on a command line; a later one replaces an earlier one."""
+    properties = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise UsageFailure(f"{option} {pair!r}: must be written NAME=VALUE")
+        properties[name.strip()] = value
+    return properties
+
+
+def read_properties(path: str | None) -> dict[str, str]:
+    """The properties of a file, or none without one."""
+    if path is None:
+        return {}
+    from kcore.config.properties import load_properties
+
+    return load_properties(path)
+
+
+def number_of(properties: dict[str, str], name: str) -> int:
+    """A property that has to be a whole number."""
+    try:
+        return int(properties[name])
+    except ValueError:
+        raise UsageFailure(f"{name}={properties[name]}: must be a whole number") from None
+
+
+def flag_of(properties: dict[str, str], name: str, default: bool) -> bool:
+    """A property that is true or false."""
+    text = properties.get(name, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        raise UsageFailure(f"{name}={properties[name]}: must be true or false")
+    return text == "true"
