@@ -88,3 +88,7 @@ cdef class LocalLog:
     cdef void purge_deleted(self, int64_t now_ms) noexcept nogil
     cdef int16_t fail(self, int outcome) noexcept nogil
     cdef bint is_offline(self) noexcept nogil
+
+
+# What native code needs of a LogConfig.
+cdef LogLimits limits_of(object config)

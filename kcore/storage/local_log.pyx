@@ -25,6 +25,7 @@ from kcore.platform.sync cimport (
 )
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.index_file cimport index_is_full
+from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
     BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_find_max_timestamp,
@@ -256,9 +257,12 @@ cdef class LocalLog:
             outcome = self.prepare_roll(base_offset)
             if outcome >= 0 and kept:
                 outcome = segment_finish(self.active_segment())
-        if outcome < 0:
-            return outcome
-        return self.begin_segment(kept, base_offset, now_ms)
+        if outcome >= 0:
+            outcome = self.begin_segment(kept, base_offset, now_ms)
+            if outcome < 0 and self.segment_count:
+                # Appends that need no roll may go on where they were, say when descriptors were lacking.
+                self.active_segment().writable = True
+        return outcome
 
     cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil:
         """A new active segment after the first `kept` ones; the others are let go in the same moment."""
@@ -552,3 +556,30 @@ cdef SegmentInfo segment_info(LogSegment* segment):
     info.max_timestamp = atomic_load_64(&segment.max_timestamp)
     info.path = fsdecode(<bytes>segment.path)
     return info
+
+
+cdef LogLimits limits_of(config):
+    """What native code needs of a LogConfig."""
+    cdef LogLimits limits
+    memset(&limits, 0, sizeof(limits))
+    limits.segment_bytes = config.segment_bytes
+    limits.segment_ms = config.segment_ms
+    limits.segment_jitter_ms = config.segment_jitter_ms
+    limits.index_interval_bytes = config.index_interval_bytes
+    limits.max_index_bytes = config.max_index_bytes
+    limits.flush_messages = config.flush_messages
+    limits.flush_ms = config.flush_ms
+    limits.retention_bytes = config.retention_bytes
+    limits.retention_ms = config.retention_ms
+    limits.file_delete_delay_ms = config.file_delete_delay_ms
+    limits.delete_policy = config.delete
+    limits.validation.compacted = config.compact
+    limits.validation.header_only = config.header_only_validation
+    limits.validation.timestamp_type = config.timestamp_type
+    limits.validation.target_codec = config.compression_type
+    limits.validation.compression_level = config.compression_level
+    limits.validation.max_message_bytes = config.max_message_bytes
+    limits.validation.timestamp_before_max_ms = config.timestamp_before_max_ms
+    limits.validation.timestamp_after_max_ms = config.timestamp_after_max_ms
+    limits.validation.decompressed_limit_bytes = DECOMPRESSED_LIMIT_BYTES
+    return limits

@@ -30,8 +30,8 @@ from kcore.record.validator cimport (
 )
 from kcore.storage.leader_epoch_cache cimport EpochEntry, LeaderEpochCache
 from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE_NAME
-from kcore.storage.local_log cimport LocalLog, LogOffsetMetadata
-from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES, LogConfig  # noqa: F401 (LogConfig is part of the face)
+from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata, limits_of
+from kcore.storage.log_config import LogConfig  # noqa: F401 (LogConfig is part of the face)
 from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
 from kcore.storage.producer_state cimport ProducerStateManager, SequenceVerdict
 from kcore.storage.segment cimport (
@@ -281,9 +281,8 @@ cdef class Log(LocalLog):
         cdef LogOffsetMetadata bound, place
         cdef LogSegment* segment = NULL
         cdef int64_t end = 0
-        cdef int32_t i
+        cdef int outcome
         memset(result, 0, sizeof(ReadResult))
-        place.position = -1
         pthread_mutex_lock(&self.segments_lock)
         bound = self.bound(isolation)
         result.high_watermark = self.high_watermark_at.offset
@@ -295,15 +294,9 @@ cdef class Log(LocalLog):
         elif offset < self.first_offset or offset > self.next_offset:
             result.error = OFFSET_OUT_OF_RANGE
         elif offset < bound.offset:
-            i = max(self.floor_index(offset), 0)
-            self.recent_boundary(offset, &place)
-            # The end of a finished segment is where the next one starts.
-            while (i + 1 < self.segment_count and place.position >= self.segment_list[i].size_bytes
-                   and place.segment_base_offset == self.segment_list[i].base_offset):
-                i += 1
-                place.segment_base_offset = self.segment_list[i].base_offset
-                place.position = 0
-            segment = self.segment_list[i]
+            segment = self.segment_list[max(self.floor_index(offset), 0)]
+            if not self.recent_boundary(offset, &place) or place.segment_base_offset != segment.base_offset:
+                place.position = -1
             end = bound.position if bound.segment_base_offset == segment.base_offset else segment.size_bytes
             segment_acquire(segment)
         elif offset == bound.offset:
@@ -315,10 +308,10 @@ cdef class Log(LocalLog):
         if segment != NULL:
             return self.read_segment(offset, max_bytes, isolation, at_least_one, segment, place.position, end, result)
         # Beyond what this reader may see, but below the log end.
-        i = self.locate(offset, &place)
+        outcome = self.locate(offset, &place)
         result.segment_base_offset = place.segment_base_offset
         result.position = place.position
-        result.error = NONE if i >= 0 else self.fail(i)
+        result.error = NONE if outcome >= 0 else self.fail(outcome)
         return result.error
 
     cdef int16_t read_segment(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
@@ -332,13 +325,13 @@ cdef class Log(LocalLog):
             outcome = segment_open(segment)
             if outcome >= 0 and position < 0:
                 outcome = segment_find_offset(segment, offset, end, &header, &position)
-            elif outcome >= 0 and at_least_one and max_bytes < end - position:
+            elif outcome >= 0 and (position == end or (at_least_one and max_bytes < end - position)):
                 outcome = segment_find_batch(segment, offset, position, end, &header, &position)
             else:
                 break
             if outcome != BATCH_PAST_END:
                 break
-            # Compaction may leave a segment that ends before the next one's base: go on there.
+            # A segment may end before the next one's base (compaction, a leader's gap): go on there.
             following = self.pin_next(segment, isolation, &end)
             segment_release(segment)
             if following == NULL:
@@ -554,28 +547,7 @@ cdef class Log(LocalLog):
 
     def update_config(self, config not None):
         """Takes over a LogConfig from the next append on."""
-        cdef LogLimits limits
-        memset(&limits, 0, sizeof(limits))
-        limits.segment_bytes = config.segment_bytes
-        limits.segment_ms = config.segment_ms
-        limits.segment_jitter_ms = config.segment_jitter_ms
-        limits.index_interval_bytes = config.index_interval_bytes
-        limits.max_index_bytes = config.max_index_bytes
-        limits.flush_messages = config.flush_messages
-        limits.flush_ms = config.flush_ms
-        limits.retention_bytes = config.retention_bytes
-        limits.retention_ms = config.retention_ms
-        limits.file_delete_delay_ms = config.file_delete_delay_ms
-        limits.delete_policy = config.delete
-        limits.validation.compacted = config.compact
-        limits.validation.header_only = config.header_only_validation
-        limits.validation.timestamp_type = config.timestamp_type
-        limits.validation.target_codec = config.compression_type
-        limits.validation.compression_level = config.compression_level
-        limits.validation.max_message_bytes = config.max_message_bytes
-        limits.validation.timestamp_before_max_ms = config.timestamp_before_max_ms
-        limits.validation.timestamp_after_max_ms = config.timestamp_after_max_ms
-        limits.validation.decompressed_limit_bytes = DECOMPRESSED_LIMIT_BYTES
+        cdef LogLimits limits = limits_of(config)
         with nogil:
             pthread_mutex_lock(&self.append_lock)
             self.limits = limits
