@@ -68,8 +68,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    """What Click's own `main` does, but for its handling of an interrupt, which writes an empty line."""
     try:
-        result = kcli.main(list(arguments), prog_name="kcli", standalone_mode=False)
+        with kcli.make_context("kcli", list(arguments)) as context:
+            result = kcli.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
         return error.exit_code

@@ -159,9 +159,10 @@ class Printer:
             if self._max_messages is not None and len(records) > self._max_messages - self.count:
                 records = records[: self._max_messages - self.count]
                 consumer.seek(fetched.partition, records[-1].offset + 1)
+            # Counted first: an interrupt may come as soon as the reader has the lines.
+            self.count += len(records)
             if self._output == JSON_LINES:
                 stdout.write("".join(to_json(record_object(fetched, r)) + "\n" for r in records).encode())
             else:
                 stdout.write(self._formatter.lines(fetched, records))
             stdout.flush()
-            self.count += len(records)

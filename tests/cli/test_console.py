@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -118,6 +119,23 @@ def test_lines_of_a_terminal_are_not_held_back(kcli: Kcli, broker: BrokerProcess
         assert kcli("console-consumer", "--topic", topic, "--from-beginning", "--max-messages", "1").stdout == "now\n"
         producer.stdin.close()
         assert producer.wait(30) == 0
+
+
+def test_ctrl_c_ends_a_consumer_with_code_130_and_without_a_traceback(
+    kcli: Kcli, broker: BrokerProcess, topic: str
+) -> None:
+    kcli("console-producer", "--topic", topic, stdin="one\n")
+    environment = {**os.environ, "KCLI_BOOTSTRAP_SERVER": broker.bootstrap_server}
+    command = [sys.executable, "-m", "kcli", "console-consumer", "--topic", topic, "--from-beginning", "--group", topic]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as consumer:
+        assert consumer.stdout is not None
+        assert consumer.stdout.readline() == "one\n"
+        consumer.send_signal(signal.SIGINT)
+        _, stderr = consumer.communicate(timeout=30)
+    assert (consumer.returncode, stderr) == (130, "Processed a total of 1 messages\n")
+    assert kcli("console-consumer", "--topic", topic, "--group", topic, "--timeout-ms", "200").stdout == "", "committed"
 
 
 def test_usage(kcli: Kcli) -> None:
