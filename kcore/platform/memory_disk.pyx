@@ -230,7 +230,7 @@ cdef bint starts_with(const string& text, const string& prefix) noexcept nogil:
     return text.compare(0, prefix.size(), prefix) == 0
 
 
-# --- the operations, under the lock ------------------------------------------------------------------------------------
+# --- the operations, under the lock -----------------------------------------------------------------------------------
 
 
 cdef int open_locked(Files* files, const string& path, int flags) noexcept nogil:
@@ -291,7 +291,8 @@ cdef int64_t pread_locked(Files* files, int descriptor, void* buffer, size_t siz
     return <int64_t>count
 
 
-cdef int64_t pwritev_locked(Files* files, int descriptor, const iovec* parts, int count, int64_t position) noexcept nogil:
+cdef int64_t pwritev_locked(Files* files, int descriptor, const iovec* parts, int count,
+                            int64_t position) noexcept nogil:
     cdef Node* node = files.opened(descriptor)
     cdef size_t total = 0
     cdef int64_t at = position
@@ -456,7 +457,7 @@ cdef int flock_locked(Files* files, int descriptor, int operation) noexcept nogi
     return 0
 
 
-# --- the table ---------------------------------------------------------------------------------------------------------
+# --- the table --------------------------------------------------------------------------------------------------------
 
 
 cdef int memory_open(void* context, const char* path, int flags, int mode) noexcept nogil:

@@ -697,7 +697,7 @@ cdef class Log(LocalLog):
         return deleted
 
     def close(self):
-        """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused from now on."""
+        """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused afterwards."""
         cdef int outcome = 0
         cdef int32_t i
         with nogil:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Protocol
 
     class Properties(Protocol):
         """What a dict and a TopicConfig have in common."""
 
-        def get(self, name: str, default: object = None, /) -> object: ...
-
-        def __iter__(self) -> Iterator[str]: ...
+        def get(self, name: str, /) -> object: ...
 
 
 LONG_MAX = 2**63 - 1
@@ -101,17 +98,17 @@ class LogConfig:
         for attribute, name, default in NUMBERS:
             value = properties.get(name)
             setattr(config, attribute, default if value is None else int(str(value)))
-        policies = listed(properties.get("cleanup.policy", "delete"))
+        policies = listed(properties.get("cleanup.policy") or "delete")
         config.delete = "delete" in policies
         config.compact = "compact" in policies
-        codec = str(properties.get("compression.type", "producer"))
+        codec = str(properties.get("compression.type") or "producer")
         config.compression_type = CODECS[codec]
         level = properties.get(f"compression.{codec}.level")
         config.compression_level = (
             INT_MIN if level is None or (codec, int(str(level))) == ("gzip", -1) else int(str(level))
         )
-        config.timestamp_type = TIMESTAMP_TYPES[str(properties.get("message.timestamp.type", "CreateTime"))]
-        config.header_only_validation = str(properties.get("log.validation.header.only", False)).lower() == "true"
+        config.timestamp_type = TIMESTAMP_TYPES[str(properties.get("message.timestamp.type") or "CreateTime")]
+        config.header_only_validation = str(properties.get("log.validation.header.only")).lower() == "true"
         return config
 
 

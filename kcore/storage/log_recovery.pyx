@@ -97,13 +97,14 @@ cdef class LogRecovery:
                                   self.log.directory)
 
     def has_sane_indexes(self, int32_t index):
-        """Whether both indexes can be read and fit the segment; a segment too small for an entry may have none in it."""
+        """Whether both indexes can be read and fit the segment; an index without entries does."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
         with nogil:
             outcome = segment_open(segment)
         self.log.disk_owner.check(outcome, self.log.directory)
-        sane = offset_index_is_sane(&segment.offset_index, segment.size_bytes) and time_index_is_sane(&segment.time_index)
+        sane = (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
+                and time_index_is_sane(&segment.time_index))
         segment_close_idle(segment, 1)
         if not sane:
             segment.max_timestamp = -1
@@ -146,7 +147,7 @@ cdef class LogRecovery:
 
     cdef const char* check_batch(self, LogSegment* segment, const uint8_t* batch, int64_t available,
                                  int64_t next_offset, int64_t* size_bytes, int64_t* last_offset) noexcept nogil:
-        """NULL for a sound batch, or what is wrong with it; `available` bytes are readable. Sets size and last offset."""
+        """NULL for a sound batch, whose size and last offset are set, or what is wrong with it."""
         cdef BatchHeader header
         cdef BatchStatus status = read_batch_header(batch, <size_t>available, &header)
         size_bytes[0] = header.size_bytes
@@ -218,8 +219,8 @@ cdef class LogRecovery:
                     read_batch_header(batch, BATCH_HEADER_SIZE, &header)
                     if header.size_bytes >= BATCH_HEADER_SIZE and header.size_bytes <= segment.size_bytes - at:
                         batch = self.bytes_at(segment, at, header.size_bytes)
-                        if batch != NULL and self.check_batch(segment, batch, header.size_bytes, next_offset, &size_bytes,
-                                                              &last_offset) == NULL:
+                        if batch != NULL and self.check_batch(segment, batch, header.size_bytes, next_offset,
+                                                              &size_bytes, &last_offset) == NULL:
                             found = header.base_offset
                 at += 1
         return None if found < 0 else found
@@ -298,7 +299,7 @@ cdef int open_for_rebuild(LogSegment* segment) noexcept nogil:
 
 
 cdef int read_end_offset(LogSegment* segment, int64_t* end_offset) noexcept nogil:
-    """The offset after the last batch, and the first batch's timestamp; -EBADMSG when batches do not end with the file."""
+    """The offset after the last batch, and the first one's timestamp; -EBADMSG unless the file ends with a batch."""
     cdef BatchHeader header
     cdef int64_t position = 0
     cdef int outcome = segment_find_batch(segment, 0, 0, segment.size_bytes, &header, &position)

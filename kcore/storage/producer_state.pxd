@@ -37,7 +37,7 @@ cdef struct SequenceVerdict:
 cdef class ProducerStateManager:
     cdef void* producers                         # std::unordered_map<int64_t, ProducerEntry>
     cdef void* ongoing                           # std::map: first offset -> transaction without a marker yet
-    cdef void* unreplicated                      # std::map: first offset -> ended, its marker not below the high watermark
+    cdef void* unreplicated                      # std::map: first offset -> ended above the high watermark
     cdef pthread_mutex_t lock
     cdef int32_t transaction_count               # ongoing and unreplicated ones
     cdef int64_t map_end_offset                  # everything below it is accounted for

@@ -1,4 +1,4 @@
-"""Sequences, epochs and open transactions of a log's producers, and their snapshot file (KIP-98, `ProducerStateManager`).
+"""Sequences, epochs and open transactions of a log's producers, and their snapshot (KIP-98, `ProducerStateManager`).
 
 `<offset, 20 digits>.snapshot` holds the state of everything below the offset; big endian:
 
@@ -258,7 +258,8 @@ cdef class ProducerStateManager:
             entry.producer_epoch = producer_epoch
         return entry
 
-    cdef void append_data(self, const BatchHeader* header, int64_t segment_base_offset, int64_t position) noexcept nogil:
+    cdef void append_data(self, const BatchHeader* header, int64_t segment_base_offset,
+                          int64_t position) noexcept nogil:
         cdef ProducerEntry* entry = self.entry_of(header.producer_id, header.producer_epoch)
         cdef ProducedBatch* batch
         cdef Transaction transaction

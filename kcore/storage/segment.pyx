@@ -40,7 +40,8 @@ cdef enum:
 
 cdef int32_t live = 0
 
-# Everything that goes with a segment, the producer snapshot of its first offset too; the log goes first, so that a crash leaves orphans, never a gap.
+# Everything that goes with a segment, the producer snapshot of its first offset too; the log goes first, so that a
+# crash leaves orphans, never a gap.
 cdef const char** FILE_SUFFIXES = [b".log", b".index", b".timeindex", b".txnindex", b".snapshot"]
 cdef enum:
     FILE_SUFFIX_COUNT = 5

@@ -52,7 +52,7 @@ class LogPlace:
     def read_file(self, name: str) -> bytes:
         return self.disk.read_file(self.path(name))
 
-    def write_file(self, name: str, content: bytes) -> None:
+    def write_file(self, name: str, content: bytes | bytearray) -> None:
         self.disk.write_file_atomically(self.path(name), content)
 
     def names(self, suffix: str = "") -> list[str]:

@@ -29,7 +29,7 @@ def test_indexes_have_an_entry_each_time_the_interval_has_passed(place: LogPlace
     step = 1_000 // size + 1
     numbers = range(step, 10, step)
     assert offset_entries(place.read_file(file_name(100, ".index"))) == [(n, n * size) for n in numbers]
-    expected = []
+    expected: list[tuple[int, int]] = []
     for number in numbers:
         newest = max(timestamps[: number + 1])
         entry = (newest, timestamps.index(newest))
