@@ -76,6 +76,7 @@ def measure_round(directory: Path, broker: Broker, size: int, volume: int, topic
     with running_floor("fetch", floor_file, str(size)) as floor:
         taken["fetch_floor"] = cpu_per_gb(directory, floor, Load(fetch.frame), size, requests)
     floor_file.unlink()
+    warm_pages(directory, volume)
     taken["produce"] = cpu_per_gb(directory, broker, produce, size, requests)
     walk = {"offset_start": 0, "offset_step": records, "offset_end": requests * records}
     taken["fetch"] = cpu_per_gb(directory, broker, fetch, size, requests, **walk)
