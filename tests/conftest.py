@@ -23,7 +23,7 @@ EVERYTHING_MUST_RUN = os.environ.get("KCLI_TEST_ALL", "") not in ("", "0")
 
 # need -> the executable that shows it is there, and the Debian package that brings it
 NEEDS = {
-    "java": ("java", "default-jdk-headless"),
+    "java": ("javac", "default-jdk-headless"),
     "mvn": ("mvn", "maven"),
     "git": ("git", "git"),
     "cc": ("cc", "gcc"),

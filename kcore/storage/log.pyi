@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from typing import final
 
 from typing_extensions import Buffer
 
