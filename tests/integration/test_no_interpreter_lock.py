@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.needs("cc"), pytest.mark.release_build]
 
 HOLD_MS = 6_000  # three times what the loads take on an idle machine of two cores
 REQUESTS = 1_000
-WAITERS = 100
+WAITERS = 40  # fewer than the listening socket's backlog, or connecting takes a second
 WAKE_UPS = 4 * REQUESTS // WAITERS
 TIMEOUT_MS = 50
 
@@ -94,7 +94,7 @@ def test_acks_wake_ups_and_timeouts_come_while_the_lock_is_held(broker: BrokerPr
             offset_step=1,
             offset_end=REQUESTS,
         )
-        waker = pool.submit(run_load, tmp_path, broker.port, wake_up, requests=WAKE_UPS, interval_us=50_000)
+        waker = pool.submit(run_load, tmp_path, broker.port, wake_up, requests=WAKE_UPS, interval_us=20_000)
         expired = pool.submit(run_load, tmp_path, broker.port, expiring, requests=REQUESTS, connections=WAITERS)
         reports = [future.result() for future in (acks, woken, waker, expired)]
         ended_at = time.monotonic()
