@@ -79,6 +79,7 @@ class BrokerConfig:
         }
         self._check_ids()
         self._check_directories()
+        self._check_request_memory()
         self._note_unused_settings()
         self.listeners = Listeners(self)
 
@@ -175,6 +176,13 @@ class BrokerConfig:
             raise ConfigException("At least one log directory must be defined via log.dirs or log.dir.")
         if len(set(directories)) != len(directories):
             raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}")
+
+    def _check_request_memory(self) -> None:
+        queued, largest = self.number("queued.max.request.bytes"), self.number("socket.request.max.bytes")
+        if 0 < queued < largest:
+            raise ConfigException(
+                f"queued.max.request.bytes, {queued}, must be -1 or at least socket.request.max.bytes, {largest}"
+            )
 
     def _note_unused_settings(self) -> None:
         self.warnings += [

@@ -156,6 +156,13 @@ KEYS = (
         at_least(1),
         HIGH,
     ),
-    ConfigKey("queued.max.request.bytes", LONG, -1, "The bytes of such requests; -1 means without bound.", None),
+    ConfigKey(
+        "queued.max.request.bytes",
+        LONG,
+        -1,
+        "The bytes of requests that are being received, wait for a handler or are handled, before the network threads "
+        "stop reading large ones; -1 means without bound. Requests up to 16 KiB are bounded by their number.",
+        None,
+    ),
     ConfigKey("request.timeout.ms", INT, 30_000, "How long an answer of another broker is waited for.", None, HIGH),
 )

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from kcore.network.endpoint cimport Endpoint
+from kcore.network.memory_pool cimport MemoryClaim
 from kcore.network.receive_buffer cimport BufferPool
 from kcore.network.response cimport Response, ResponsePart
 from kcore.platform.disk cimport DiskOperations
@@ -18,12 +19,14 @@ cdef enum ReceiveStatus:
     RECEIVE_DRAINED = 1          # bytes came, or not; the socket holds no more for now
     RECEIVE_END = 2              # the client will send no more
     RECEIVE_FAILED = 3
+    RECEIVE_STARVED = 4          # the frame needs memory, and none is left
 
 # Which of the processor's lists a connection is linked into by `listed_next`; at most one.
 cdef enum Listed:
     UNLISTED = 0
     LISTED_READY = 1             # has work to do without waiting for its socket
     LISTED_STALLED = 2           # its next request waits for room in the request channel
+    LISTED_STARVED = 3           # what it receives waits for memory: `claim` is queued
 
 cdef struct Connection:
     uint64_t id
@@ -37,6 +40,8 @@ cdef struct Connection:
     size_t start
     size_t end
     size_t expected_bytes        # of the frame that is being received, else of the last one; 0 before the first
+    bint single_frame            # the buffer was reserved for the one frame in it, and goes with it
+    MemoryClaim claim
     # Executed and not yet sent: parts[head:count], of the first of which `head_sent` bytes are gone.
     ResponsePart* parts
     int32_t head

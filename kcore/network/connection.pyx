@@ -4,6 +4,9 @@ Receiving: a chunk of RECEIVE_CHUNK bytes goes into a warm buffer of the pool, w
 frame that is larger gets a buffer that holds it to its end, and is read exactly to its end, so that no byte of a large
 frame is moved twice. A connection that has nothing buffered holds no buffer.
 
+Where request memory is bounded and half of it is taken, nothing is received ahead: a buffer of UNCOUNTED_BYTES takes in small
+frames and the length of a larger one, which then gets a buffer of its own, for itself alone, or waits for it.
+
 Sending: runs of bytes are gathered into one `sendmsg`; file ranges follow with `sendfile`, at most SENDFILE_LIMIT bytes a
 call, which is where its cost a byte is lowest; a range too small to be worth a call is read and gathered. A file
 that turns out to be shorter than its range ends the connection: the length in the header has already promised it.
@@ -14,7 +17,8 @@ Concurrency: a connection belongs to its processor's thread.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove
-from kcore.network.receive_buffer cimport BufferPool, RECEIVE_CHUNK, pool_give, pool_take
+from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool
+from kcore.network.receive_buffer cimport BufferPool, RECEIVE_CHUNK, buffer_capacity, pool_give, pool_take
 from kcore.network.response cimport Response, ResponsePart, release_part, response_free
 from kcore.platform.disk cimport DiskOperations, iovec
 from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream
@@ -23,7 +27,7 @@ cdef enum:
     SENDFILE_LIMIT = 64 * 1024
     COPIED_RANGE = 4096          # a file range below this is copied
     GATHERED_PARTS = 64
-    SMALL_REMAINDER = 16 * 1024
+    LENGTH_PREFIX = 4
     FIRST_PARTS = 8
 
 
@@ -39,8 +43,8 @@ cdef void connection_free(Connection* connection, BufferPool* pool) noexcept nog
     for i in range(connection.head, connection.count):
         release_part(&connection.parts[i])
     connection.stream.close(connection.stream)
-    if connection.buffer != NULL:
-        pool_give(pool, connection.buffer, connection.capacity)
+    release_buffer(connection, pool)
+    (<MemoryPool>pool.memory).cancel(&connection.claim)
     free(connection.parts)
     free(connection)
 
@@ -55,46 +59,75 @@ cdef bint has_unsent(const Connection* connection) noexcept nogil:
 
 # --- receiving -----------------------------------------------------------------------------------------------------
 
-cdef bint move_to_buffer(Connection* connection, BufferPool* pool, size_t size) noexcept nogil:
-    """Moves what is buffered to the start of a buffer of at least `size` bytes; False without memory."""
+cdef void release_buffer(Connection* connection, BufferPool* pool) noexcept nogil:
+    if connection.buffer != NULL:
+        pool_give(pool, connection.buffer, connection.capacity)
+    connection.buffer = NULL
+    connection.capacity = connection.start = connection.end = 0
+    connection.single_frame = False
+
+
+cdef ReceiveStatus move_to_buffer(Connection* connection, BufferPool* pool, size_t size) noexcept nogil:
+    """Moves what is buffered to the start of a buffer of at least `size` bytes, which are reserved already."""
     cdef size_t capacity = 0
     cdef size_t kept = buffered_bytes(connection)
     cdef uint8_t* buffer = pool_take(pool, size, &capacity)
     if buffer == NULL:
-        return False
-    if connection.buffer != NULL:
+        return RECEIVE_FAILED
+    if kept:
         memcpy(buffer, connection.buffer + connection.start, kept)
-        pool_give(pool, connection.buffer, connection.capacity)
+    release_buffer(connection, pool)
     connection.buffer = buffer
     connection.capacity = capacity
-    connection.start = 0
     connection.end = kept
-    return True
+    return RECEIVED
 
 
-cdef bint make_room(Connection* connection, BufferPool* pool, size_t needed) noexcept nogil:
+cdef ReceiveStatus take_larger(Connection* connection, BufferPool* pool, size_t needed) noexcept nogil:
+    """A buffer for `needed` bytes of a frame, whose length is known once the frame has begun, as memory allows."""
+    cdef bint is_known = buffered_bytes(connection) >= LENGTH_PREFIX
+    cdef size_t comfortable = needed if needed > RECEIVE_CHUNK else RECEIVE_CHUNK
+    cdef ReceiveStatus status
+    if is_known and (<MemoryPool>pool.memory).redeem(&connection.claim):
+        status = move_to_buffer(connection, pool, needed)
+    elif (<MemoryPool>pool.memory).reserve_spare(<int64_t>buffer_capacity(comfortable)):
+        return move_to_buffer(connection, pool, comfortable)
+    elif not is_known or needed <= UNCOUNTED_BYTES:
+        return move_to_buffer(connection, pool, UNCOUNTED_BYTES)
+    elif (<MemoryPool>pool.memory).reserve(<int64_t>buffer_capacity(needed)):
+        status = move_to_buffer(connection, pool, needed)
+    else:
+        return RECEIVE_STARVED
+    connection.single_frame = True
+    return status
+
+
+cdef ReceiveStatus make_room(Connection* connection, BufferPool* pool, size_t needed) noexcept nogil:
     """Room for `needed` bytes from connection.start on, and for at least one more."""
     cdef size_t kept = buffered_bytes(connection)
+    if kept == 0 and connection.single_frame:
+        release_buffer(connection, pool)
     if connection.buffer == NULL or needed > connection.capacity:
-        return move_to_buffer(connection, pool, needed if needed > RECEIVE_CHUNK else RECEIVE_CHUNK)
+        return take_larger(connection, pool, needed)
     if kept == 0:
         connection.start = connection.end = 0
     elif connection.start + needed > connection.capacity or connection.end == connection.capacity:
         memmove(connection.buffer, connection.buffer + connection.start, kept)
         connection.start = 0
         connection.end = kept
-    return True
+    return RECEIVED
 
 
 cdef ReceiveStatus connection_receive(Connection* connection, BufferPool* pool, int64_t* received) noexcept nogil:
     cdef size_t needed = connection.expected_bytes
     cdef size_t wanted
     cdef int64_t size
+    cdef ReceiveStatus status = make_room(connection, pool, needed)
     received[0] = 0
-    if not make_room(connection, pool, needed):
-        return RECEIVE_FAILED
+    if status != RECEIVED:
+        return status
     wanted = connection.capacity - connection.end
-    if needed > RECEIVE_CHUNK and buffered_bytes(connection) >= 4:
+    if connection.single_frame or needed > RECEIVE_CHUNK and buffered_bytes(connection) >= LENGTH_PREFIX:
         wanted = connection.start + needed - connection.end
     elif wanted > RECEIVE_CHUNK:
         wanted = RECEIVE_CHUNK
@@ -110,13 +143,9 @@ cdef ReceiveStatus connection_receive(Connection* connection, BufferPool* pool, 
 
 cdef void connection_park(Connection* connection, BufferPool* pool) noexcept nogil:
     cdef size_t kept = buffered_bytes(connection)
-    if connection.buffer == NULL:
-        return
     if kept == 0:
-        pool_give(pool, connection.buffer, connection.capacity)
-        connection.buffer = NULL
-        connection.capacity = connection.start = connection.end = 0
-    elif kept <= SMALL_REMAINDER and connection.capacity > 2 * SMALL_REMAINDER:
+        release_buffer(connection, pool)
+    elif kept <= UNCOUNTED_BYTES and connection.capacity > UNCOUNTED_BYTES:
         move_to_buffer(connection, pool, kept)
 
 

@@ -24,6 +24,7 @@ cdef struct ConnectionTable:
     int32_t count
     ConnectionList ready
     ConnectionList stalled
+    ConnectionList starved
     Connection* idle_first       # the least recently active
     Connection* idle_last
 
@@ -42,6 +43,6 @@ cdef Connection* table_find(const ConnectionTable* table, uint64_t id) noexcept 
 # Any connection, for the end; NULL when there is none.
 cdef Connection* table_any(const ConnectionTable* table) noexcept nogil
 cdef void table_touch(ConnectionTable* table, Connection* connection, int64_t now_ns) noexcept nogil
-# Appends to the ready or the stalled list; a connection that is in one already stays there.
+# Appends to the ready, the stalled or the starved list; a connection that is in one already stays there.
 cdef void table_list(ConnectionTable* table, Connection* connection, Listed listed) noexcept nogil
 cdef void table_unlist(ConnectionTable* table, Connection* connection) noexcept nogil

@@ -6,7 +6,7 @@ Belongs to its processor's thread; no lock.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
-from kcore.network.connection cimport LISTED_READY, UNLISTED, Connection, Listed
+from kcore.network.connection cimport LISTED_READY, LISTED_STALLED, UNLISTED, Connection, Listed
 
 cdef enum:
     FIRST_SLOTS = 64
@@ -113,7 +113,9 @@ cdef void table_touch(ConnectionTable* table, Connection* connection, int64_t no
 
 
 cdef ConnectionList* list_of(ConnectionTable* table, Listed listed) noexcept nogil:
-    return &table.ready if listed == LISTED_READY else &table.stalled
+    if listed == LISTED_READY:
+        return &table.ready
+    return &table.stalled if listed == LISTED_STALLED else &table.starved
 
 
 cdef void table_list(ConnectionTable* table, Connection* connection, Listed listed) noexcept nogil:

@@ -16,7 +16,7 @@ cdef struct ProcessorLimits:
     int64_t max_request_bytes    # socket.request.max.bytes
     int64_t max_idle_ns          # connections.max.idle.ms; 0 or less: never
     int64_t max_spin_ns          # kcli.network.spin.us
-    int64_t free_buffer_bytes    # what a processor keeps of warm receive buffers
+    int64_t buffer_idle_ns       # what was not needed for so long is no warm buffer any more
 
 # Written by the processor, read by anyone.
 cdef struct ProcessorCounters:
@@ -57,6 +57,8 @@ cdef class Processor:
     cdef int32_t draining
     cdef int64_t drain_deadline_ns
     cdef int64_t now_ns
+    cdef int64_t trim_due_ns
+    cdef int64_t free_buffer_bytes   # of the pool, for other threads to read
     cdef int64_t spin_ns         # how long the next wait spins before it blocks
     cdef Response scratch        # what native handlers fill, one request after another
 
@@ -79,13 +81,16 @@ cdef class Processor:
     cdef void take_messages(self) noexcept nogil
     cdef void serve_ready(self) noexcept nogil
     cdef void retry_stalled(self) noexcept nogil
+    cdef void resume_granted(self) noexcept nogil
     cdef void close_idle(self) noexcept nogil
+    cdef void trim_buffers(self) noexcept nogil
     cdef bint is_drained(self) noexcept nogil
     cdef void close_everything(self) noexcept nogil
 
     # One connection's turn.
     cdef void serve(self, Connection* connection) noexcept nogil
     cdef bint receive(self, Connection* connection, int64_t* received_in_turn) noexcept nogil
+    cdef void wait_for_memory(self, Connection* connection) noexcept nogil
     cdef Progress execute_buffered(self, Connection* connection, int* frames) noexcept nogil
     cdef bint execute(self, Connection* connection, uint8_t* frame, size_t size) noexcept nogil
     cdef Disposition ask_native_handler(self, NativeRequest* request) noexcept nogil

@@ -8,7 +8,10 @@ an answer is unsent, so that responses leave in the order of requests.
 A muted connection keeps EPOLLIN until its socket becomes readable: the usual client waits for its answer, and muting it
 costs no system call. Only then is EPOLLIN dropped, and armed again when the connection goes on.
 
-Bounds: a frame by `socket.request.max.bytes`; a turn by TURN_BYTES and TURN_FRAMES; unsent answers by UNSENT_PARTS and by not
+A connection whose frame needs memory while none is left (MemoryPool) is muted without EPOLLIN: the socket's own buffer
+fills, and its client waits. It goes on, in its order, when memory was granted to it.
+
+Bounds: a frame by `socket.request.max.bytes`, all of them by `queued.max.request.bytes`; a turn by TURN_BYTES and TURN_FRAMES; unsent answers by UNSENT_PARTS and by not
 executing further; the request channel by its own. A frame that breaks a rule closes its connection with one WARN.
 
 Stopping: while it drains, nothing new is executed, and a connection is closed as soon as it has nothing in flight and
@@ -23,8 +26,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 from kcore.network.connection cimport (
-    FLUSH_FAILED, FLUSH_YIELD, LISTED_READY, LISTED_STALLED, RECEIVE_DRAINED, RECEIVE_END, RECEIVE_FAILED, RECEIVED,
-    UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
+    FLUSH_FAILED, FLUSH_YIELD, LISTED_READY, LISTED_STALLED, LISTED_STARVED, RECEIVE_DRAINED, RECEIVE_END,
+    RECEIVE_FAILED, RECEIVE_STARVED, UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
     connection_free, connection_new, connection_park, connection_receive, has_unsent,
 )
 from kcore.network.connection_table cimport (
@@ -38,12 +41,13 @@ from kcore.network.epoll cimport (
     EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_create1,
     epoll_ctl, epoll_event, epoll_wait, eventfd_read,
 )
+from kcore.network.memory_pool cimport is_granted
 from kcore.network.network_report cimport REPORT_WARN, report
 from kcore.network.processor_inbox cimport (
     MESSAGE_ADOPT, MESSAGE_CLOSE, MESSAGE_RESPONSE, ProcessorMessage, inbox_close, inbox_free, inbox_init,
     inbox_is_empty, inbox_post, inbox_set_reader, inbox_take, inbox_wake, message_drop, message_new,
 )
-from kcore.network.receive_buffer cimport RECEIVE_CHUNK, pool_free
+from kcore.network.receive_buffer cimport RECEIVE_CHUNK, buffer_capacity, pool_free, pool_trim
 from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, RequestChannel
 from kcore.network.request_header cimport read_request_header
 from kcore.network.response cimport Response, response_free, response_init, response_seal
@@ -89,6 +93,7 @@ cdef class Processor:
         cdef epoll_event event
         table_init(&self.table, index)
         self.channel = channel
+        self.pool.memory = <void*>channel.memory
         self.dispatch = dispatch
         self.disk_owner = disk
         self.disk = &disk.operations
@@ -168,6 +173,7 @@ cdef class Processor:
             self.take_messages()
             self.serve_ready()
             self.close_idle()
+            self.trim_buffers()
             if atomic_load_32(&self.draining) and self.is_drained():
                 break
         self.close_everything()
@@ -212,6 +218,8 @@ cdef class Processor:
             return 0
         if self.limits.max_idle_ns > 0 and self.table.idle_first != NULL:
             until_ns = min(until_ns, self.table.idle_first.last_active_ns + self.limits.max_idle_ns)
+        if self.pool.free_bytes:
+            until_ns = min(until_ns, self.trim_due_ns)
         if atomic_load_32(&self.draining):
             until_ns = min(until_ns, atomic_load_64(&self.drain_deadline_ns))
         if until_ns <= now_ns:
@@ -224,6 +232,7 @@ cdef class Processor:
         if event.data.u64 == WAKEUP:
             eventfd_read(self.inbox.wakeup, &ignored)
             self.retry_stalled()
+            self.resume_granted()
             return
         connection = table_find(&self.table, event.data.u64)
         if connection == NULL:
@@ -233,7 +242,7 @@ cdef class Processor:
             return
         if event.events & (EPOLLIN | EPOLLERR | EPOLLHUP):
             connection.maybe_readable = True
-        if connection.in_flight or connection.listed == LISTED_STALLED:
+        if connection.in_flight or connection.listed == LISTED_STALLED or connection.listed == LISTED_STARVED:
             if event.events & (EPOLLERR | EPOLLHUP):
                 self.close(connection)
             else:
@@ -314,6 +323,20 @@ cdef class Processor:
             table_unlist(&self.table, connection)
             table_list(&self.table, connection, LISTED_READY)
 
+    cdef void resume_granted(self) noexcept nogil:
+        """Lets those go on that memory was granted to: the first ones, as claims are granted in the order of the list."""
+        cdef Connection* connection = self.table.starved.first
+        while connection != NULL and is_granted(&connection.claim):
+            table_unlist(&self.table, connection)
+            table_list(&self.table, connection, LISTED_READY)
+            connection = self.table.starved.first
+
+    cdef void trim_buffers(self) noexcept nogil:
+        if self.pool.free_bytes and self.now_ns >= self.trim_due_ns:
+            pool_trim(&self.pool)
+            self.trim_due_ns = self.now_ns + self.limits.buffer_idle_ns
+        atomic_store_64(&self.free_buffer_bytes, <int64_t>self.pool.free_bytes)
+
     cdef void close_idle(self) noexcept nogil:
         cdef Connection* connection = self.table.idle_first
         if self.limits.max_idle_ns <= 0:
@@ -357,7 +380,7 @@ cdef class Processor:
             progress = self.execute_buffered(connection, &frames)
             if progress == PROGRESS_CLOSED or not self.flush(connection):
                 return
-            if has_unsent(connection) or connection.in_flight or connection.listed == LISTED_STALLED:
+            if has_unsent(connection) or connection.in_flight or connection.listed != UNLISTED:
                 break
             if frames == 0 or received >= TURN_BYTES:
                 table_list(&self.table, connection, LISTED_READY)
@@ -383,12 +406,19 @@ cdef class Processor:
         count(&self.counters.bytes_in, received)
         if status == RECEIVE_FAILED:
             return False
-        if status == RECEIVE_END:
+        if status == RECEIVE_STARVED:
+            self.wait_for_memory(connection)
+        elif status == RECEIVE_END:
             connection.ended = True
         elif status == RECEIVE_DRAINED and (received == 0 or connection.expected_bytes <= RECEIVE_CHUNK):
             # In the middle of a large frame the client is sending at this moment: it is worth asking once more.
             connection.maybe_readable = connection.stream.has_buffered(connection.stream)
         return True
+
+    cdef void wait_for_memory(self, Connection* connection) noexcept nogil:
+        cdef int64_t size = <int64_t>buffer_capacity(connection.expected_bytes)
+        if not self.channel.memory.wait(&connection.claim, size, self.inbox.wakeup):
+            table_list(&self.table, connection, LISTED_STARVED)
 
     cdef Progress execute_buffered(self, Connection* connection, int* frames) noexcept nogil:
         cdef uint32_t prefix
@@ -519,7 +549,7 @@ cdef class Processor:
         """Watches for what the connection waits for; see the module's remark on EPOLLIN of a muted one."""
         if has_unsent(connection):
             self.set_interest(connection, connection.interest if connection.listed == LISTED_READY else EPOLLOUT)
-        elif connection.ended or atomic_load_32(&self.draining):
+        elif connection.ended or connection.listed == LISTED_STARVED or atomic_load_32(&self.draining):
             self.set_interest(connection, 0)
         elif connection.in_flight or connection.listed != UNLISTED:
             self.set_interest(connection, connection.interest & EPOLLIN)

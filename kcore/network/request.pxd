@@ -3,6 +3,7 @@
 from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 from kcore.network.dispatch cimport NativeRequest
 from kcore.network.endpoint cimport Endpoint
+from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool
 from kcore.network.response cimport Response
 
 # One block of memory: the structure, then a copy of the frame that `native.frame` points to.
@@ -23,6 +24,8 @@ cdef class ResponseSink:
 
 cdef class Request:
     cdef ResponseSink sink
+    cdef MemoryPool memory
+    cdef int64_t charged_bytes   # to be released when it is answered
     cdef Endpoint client_endpoint
     cdef Endpoint local_endpoint
     cdef bint answered
@@ -37,5 +40,9 @@ cdef class Request:
     cdef readonly Py_ssize_t body
     cdef readonly int64_t received_ns
 
-# Copies what the handler needs; `queued` stays the caller's.
-cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink)
+# What a request of `size` bytes that waits for a handler or is handled counts for in the MemoryPool.
+cdef inline int64_t charge_of(size_t size) noexcept nogil:
+    return <int64_t>size if size > UNCOUNTED_BYTES else 0
+
+# Copies what the handler needs and takes over what it counts for; `queued` stays the caller's.
+cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink, MemoryPool memory)

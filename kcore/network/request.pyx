@@ -2,14 +2,18 @@
 
 It is answered exactly once, from any thread. One that is dropped without an answer, because a handler failed, closes
 its connection: otherwise the connection would stay muted for ever.
+
+Until then a request of more than UNCOUNTED_BYTES counts in the server's MemoryPool, as its frame is in memory.
 """
 
+cimport cython
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from kcore.network.dispatch cimport NativeRequest
 from kcore.network.endpoint cimport Endpoint, endpoint_host
+from kcore.network.memory_pool cimport MemoryPool
 from kcore.network.response cimport Response, response_bytes, response_init
 
 
@@ -36,6 +40,8 @@ cdef class ResponseSink:
         pass
 
 
+# A request that dies in a cycle of references, such as that of a traceback, still needs its sink and its memory pool.
+@cython.no_gc_clear
 cdef class Request:
     """One request of one connection; `frame` is the whole request without its length, `body` where its body begins."""
 
@@ -86,6 +92,8 @@ cdef class Request:
                 memcpy(target, PyBytes_AS_STRING(payload), <size_t>PyBytes_GET_SIZE(payload))
         self.answered = True
         with nogil:
+            if self.charged_bytes:
+                self.memory.release(self.charged_bytes)
             sink.respond(connection, &response)
 
     def __repr__(self) -> str:
@@ -95,10 +103,12 @@ cdef class Request:
         )
 
 
-cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink):
+cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink, MemoryPool memory):
     cdef Request request = Request.__new__(Request)
     cdef const NativeRequest* native = &queued.native
     request.sink = sink
+    request.memory = memory
+    request.charged_bytes = charge_of(native.size)
     request.client_endpoint = queued.client
     request.local_endpoint = queued.local
     request.connection = native.connection

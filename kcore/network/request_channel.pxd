@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from kcore.network.dispatch cimport NativeRequest
 from kcore.network.endpoint cimport Endpoint
+from kcore.network.memory_pool cimport MemoryPool
 from kcore.network.request cimport QueuedRequest, ResponseSink
 from kcore.platform.sync cimport pthread_cond_t, pthread_mutex_t
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
@@ -30,19 +31,18 @@ cdef class RequestChannel(HandlerEventSink):
     cdef HandlerEvent* first_event
     cdef HandlerEvent* last_event
     cdef int64_t queued
-    cdef int64_t queued_bytes
     cdef int64_t max_queued
-    cdef int64_t max_queued_bytes
     cdef int32_t waiting
     cdef bint starved
     cdef bint is_closed
     cdef int[256] wakeups
     cdef int wakeup_count
     cdef readonly ResponseSink sink
+    cdef readonly MemoryPool memory
 
     cdef void attach(self, ResponseSink sink)
     cdef bint add_wakeup(self, int descriptor) noexcept nogil
-    # Copies the request's frame; never blocks.
+    # Copies the request's frame, which is charged to the memory pool; never blocks.
     cdef Admission push(self, const NativeRequest* request, const Endpoint* client,
                         const Endpoint* local) noexcept nogil
     cdef bint has_room(self) noexcept nogil

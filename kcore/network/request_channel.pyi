@@ -1,4 +1,5 @@
-from kcore.network.request import Request
+from kcore.network.memory_pool import MemoryPool
+from kcore.network.request import Request, ResponseSink
 from kcore.purgatory.handler_event import HandlerEventSink
 
 class RequestChannel(HandlerEventSink):
@@ -11,4 +12,6 @@ class RequestChannel(HandlerEventSink):
     @property
     def depth(self) -> int: ...
     @property
-    def depth_bytes(self) -> int: ...
+    def memory(self) -> MemoryPool: ...
+    @property
+    def sink(self) -> ResponseSink | None: ...

@@ -1,8 +1,8 @@
 """RequestChannel: what the processors do not finish themselves waits here for a handler thread.
 
-Bounds: `queued.max.requests` and `queued.max.request.bytes` (-1: none; the request that crosses the bound is still let
-in, as Kafka's memory pool does, so that one large request can never be stuck). A processor is told that the channel is
-full and leaves the request in the connection's buffer; it is woken when there is room.
+Bounds: `queued.max.requests` here; a processor is told that the channel is full and leaves the request in the connection's
+buffer, and is woken when there is room. `queued.max.request.bytes` bounds the MemoryPool, where a request counts from
+before it is whole until it is answered; whatever is whole is let in here, for its buffer can then be given up.
 
 Concurrency: the lock is held for a few instructions, always without the GIL. A handler takes its share of the whole
 queue with one acquisition of the GIL: all of it when it is the only one free, otherwise an equal part, so that a slow
@@ -12,12 +12,15 @@ before requests and are run inside `receive`; they are few and bounded by what m
 
 import time
 
-from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 from kcore.network.dispatch cimport NativeRequest
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.epoll cimport eventfd_write
-from kcore.network.request cimport QueuedRequest, Request, ResponseSink, queued_request_new, request_from_queue
+from kcore.network.memory_pool cimport MemoryPool
+from kcore.network.request cimport (
+    QueuedRequest, Request, ResponseSink, charge_of, queued_request_new, request_from_queue,
+)
 from kcore.platform.sync cimport (
     CLOCK_MONOTONIC, pthread_cond_broadcast, pthread_cond_destroy, pthread_cond_init, pthread_cond_signal,
     pthread_cond_timedwait, pthread_condattr_destroy, pthread_condattr_init, pthread_condattr_setclock,
@@ -42,7 +45,7 @@ cdef class RequestChannel(HandlerEventSink):
         pthread_cond_init(&self.available, &attributes)
         pthread_condattr_destroy(&attributes)
         self.max_queued = max_requests
-        self.max_queued_bytes = max_bytes if max_bytes > 0 else INT64_MAX
+        self.memory = MemoryPool(max_bytes)
 
     def __dealloc__(self):
         self.discard()
@@ -68,7 +71,7 @@ cdef class RequestChannel(HandlerEventSink):
         return added
 
     cdef bint has_room(self) noexcept nogil:
-        return self.queued < self.max_queued and self.queued_bytes < self.max_queued_bytes
+        return self.queued < self.max_queued
 
     cdef Admission push(self, const NativeRequest* request, const Endpoint* client,
                         const Endpoint* local) noexcept nogil:
@@ -87,6 +90,7 @@ cdef class RequestChannel(HandlerEventSink):
         queued = queued_request_new(request, client, local)
         if queued == NULL:
             return CHANNEL_CLOSED
+        self.memory.charge(charge_of(request.size))
         pthread_mutex_lock(&self.lock)
         if self.first == NULL:
             self.first = queued
@@ -94,7 +98,6 @@ cdef class RequestChannel(HandlerEventSink):
             self.last.next = queued
         self.last = queued
         self.queued += 1
-        self.queued_bytes += <int64_t>request.size
         if self.waiting:
             pthread_cond_signal(&self.available)
         pthread_mutex_unlock(&self.lock)
@@ -134,7 +137,7 @@ cdef class RequestChannel(HandlerEventSink):
             run_events(haul.events)
         requests = []
         while haul.requests != NULL:
-            requests.append(take_first(&haul, self.sink))
+            requests.append(take_first(&haul, self))
         return requests
 
     cdef void wait(self, int32_t limit, int64_t deadline_ns, Haul* haul) noexcept nogil:
@@ -164,7 +167,6 @@ cdef class RequestChannel(HandlerEventSink):
             last = self.first
             self.first = last.next
             self.queued -= 1
-            self.queued_bytes -= <int64_t>last.native.size
             haul.request_count += 1
         if last == NULL:
             haul.requests = NULL
@@ -203,10 +205,6 @@ cdef class RequestChannel(HandlerEventSink):
         """Requests that wait for a handler (Kafka's RequestQueueSize)."""
         return self.queued
 
-    @property
-    def depth_bytes(self) -> int:
-        return self.queued_bytes
-
     def discard(self) -> None:
         """Drops whatever is queued."""
         cdef Haul haul
@@ -218,21 +216,21 @@ cdef class RequestChannel(HandlerEventSink):
             haul.events = self.first_event
             self.first = self.last = NULL
             self.first_event = self.last_event = NULL
-            self.queued = self.queued_bytes = 0
+            self.queued = 0
             pthread_mutex_unlock(&self.lock)
             while haul.events != NULL:
                 event = haul.events
                 haul.events = event.next
                 event.drop(event)
         while haul.requests != NULL:
-            take_first(&haul, self.sink)
+            take_first(&haul, self)
 
 
-cdef Request take_first(Haul* haul, ResponseSink sink):
+cdef Request take_first(Haul* haul, RequestChannel channel):
     cdef QueuedRequest* queued = haul.requests
     haul.requests = queued.next
     try:
-        return request_from_queue(queued, sink)
+        return request_from_queue(queued, channel.sink, channel.memory)
     finally:
         free(queued)
 

@@ -46,6 +46,7 @@ cdef class SocketServer(ResponseSink):
         int32_t backlog=50,
         int64_t spin_us=0,
         int64_t free_buffer_bytes=16 * 1024 * 1024,
+        int64_t buffer_idle_ms=10000,
         list factories=None,
     ):
         cdef Processor processor
@@ -66,6 +67,7 @@ cdef class SocketServer(ResponseSink):
             processor.limits.max_request_bytes = max_request_bytes
             processor.limits.max_idle_ns = max_idle_ms * 1000000
             processor.limits.max_spin_ns = spin_us * 1000
+            processor.limits.buffer_idle_ns = buffer_idle_ms * 1000000
             processor.pool.max_free_bytes = <size_t>free_buffer_bytes
             self.processors.append(processor)
             self.reactor[<int>index] = <void*>processor
@@ -143,6 +145,14 @@ cdef class SocketServer(ResponseSink):
             for name, value in processor_counters(processor).items():
                 totals[name] += value
         return totals
+
+    def free_buffer_bytes(self) -> int:
+        """What the processors hold of warm receive buffers that no connection uses."""
+        cdef Processor processor
+        cdef int64_t total = 0
+        for processor in self.processors:
+            total += atomic_load_64(&processor.free_buffer_bytes)
+        return total
 
     def processor_idle_ns(self) -> list[int]:
         """For each processor the nanoseconds spent waiting for something to do."""

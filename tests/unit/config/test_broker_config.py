@@ -137,6 +137,8 @@ def test_directories(properties: dict[str, str], directories: tuple[str, ...], m
         {"log.dir": ""},
         {"broker.id": "1", "node.id": "2"},
         {"broker.id": "-2"},
+        {"queued.max.request.bytes": "104857599"},
+        {"queued.max.request.bytes": "1000", "socket.request.max.bytes": "1001"},
         {"process.roles": "controller"},
         {"process.roles": "broker,observer"},
         {"metadata.store": "zookeeper"},

@@ -133,7 +133,7 @@ def probes() -> ModuleType:
 
 @pytest.fixture
 def serve(probes: ModuleType) -> Iterator[Callable[..., Server]]:
-    """Starts servers with the given options; every one is stopped, and must then hold no connection."""
+    """Starts servers with the given options; every one is stopped, and must then hold no connection and no memory."""
     servers: list[Server] = []
 
     def start(**options: Any) -> Server:
@@ -144,3 +144,4 @@ def serve(probes: ModuleType) -> Iterator[Callable[..., Server]]:
     for server in servers:
         server.stop()
         assert server.server.connection_count() == 0
+        assert server.channel.memory.used == 0

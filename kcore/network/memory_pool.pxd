@@ -1,0 +1,50 @@
+"""The memory that requests may take, shared by a server's processors and its request channel."""
+
+from libc.stdint cimport int32_t, int64_t
+from kcore.platform.sync cimport atomic_load_32, pthread_mutex_t
+
+cdef enum:
+    UNCOUNTED_BYTES = 16 * 1024  # buffers and requests up to this size are bounded by their number instead
+
+cdef enum ClaimState:
+    UNCLAIMED = 0
+    CLAIM_WAITING = 1
+    CLAIM_GRANTED = 2            # its bytes are reserved for whoever made it
+
+# A place in the queue for memory; zeroed at first. It stays where it is until it was redeemed or cancelled.
+cdef struct MemoryClaim:
+    MemoryClaim* next
+    MemoryClaim* previous
+    int64_t size_bytes
+    int wakeup                   # the eventfd of the processor that waits
+    int32_t state
+
+
+cdef class MemoryPool:
+    cdef int64_t limit_bytes     # 0: unbounded, and nothing is counted
+    cdef int64_t word            # twice the bytes in use, plus CLAIMS_WAIT
+    cdef pthread_mutex_t lock    # of the queue of claims
+    cdef MemoryClaim* first
+    cdef MemoryClaim* last
+
+    # For a request that must be received: granted while anything is left and nobody waits.
+    cdef bint reserve(self, int64_t size_bytes) noexcept nogil
+    # For comfort: granted while half of the memory stays free.
+    cdef bint reserve_spare(self, int64_t size_bytes) noexcept nogil
+    # For bytes that are there already, and only move.
+    cdef void charge(self, int64_t size_bytes) noexcept nogil
+    cdef void release(self, int64_t size_bytes) noexcept nogil
+    # Queues the claim; True when it was granted at once. Otherwise `wakeup` is written when it is.
+    cdef bint wait(self, MemoryClaim* claim, int64_t size_bytes, int wakeup) noexcept nogil
+    # Whether the claim was granted; if so its bytes are the caller's, and the claim may be used anew.
+    cdef bint redeem(self, MemoryClaim* claim) noexcept nogil
+    # Leaves the queue, or gives back what was granted.
+    cdef void cancel(self, MemoryClaim* claim) noexcept nogil
+    cdef int64_t used_bytes(self) noexcept nogil
+    cdef void enqueue(self, MemoryClaim* claim) noexcept nogil
+    cdef void unlink(self, MemoryClaim* claim) noexcept nogil
+    cdef void grant_waiting(self) noexcept nogil
+
+
+cdef inline bint is_granted(const MemoryClaim* claim) noexcept nogil:
+    return atomic_load_32(&claim.state) == CLAIM_GRANTED
