@@ -22,6 +22,7 @@ from Cython.Build import cythonize
 from Cython.Compiler.Errors import CompileError
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 # Relative on purpose: setuptools runs this file in its own directory, and refuses absolute paths.
 PACKAGES = [Path(name) for name in ("kcore", "kspark") if Path(name).is_dir()]
@@ -90,7 +91,8 @@ def extensions() -> list[Extension]:
 class Progress:
     """One line that says how far the build is; rewritten in place on a terminal, sparse elsewhere.
 
-    bin/prepare keeps what the compilers say in a file, and hands the terminal over as the descriptor KCORE_PROGRESS.
+    Only what is compiled counts. bin/prepare keeps what the compilers say in a file, and hands the terminal over as the
+    descriptor KCORE_PROGRESS.
     """
 
     def __init__(self, total: int) -> None:
@@ -124,12 +126,19 @@ class BuildExtensions(build_ext):
         super().run()
 
     def build_extensions(self) -> None:
-        self.progress = Progress(len(self.extensions))
+        self.stale = {ext.name for ext in self.extensions if self.is_stale(ext)}
+        self.progress = Progress(len(self.stale))
         super().build_extensions()
+
+    def is_stale(self, ext: Extension) -> bool:
+        """As setuptools judges it: older than what it is made of."""
+        sources = [*ext.sources, *ext.depends]
+        return bool(self.force) or newer_group(sources, self.get_ext_fullpath(ext.name), "newer")
 
     def build_extension(self, ext: Extension) -> None:
         super().build_extension(ext)
-        self.progress.finished(ext.name)
+        if ext.name in self.stale:
+            self.progress.finished(ext.name)
 
 
 def remove_orphans() -> None:

