@@ -44,29 +44,33 @@ def describe_broker(broker: BrokerConfig, wanted: Collection[str] | None = None)
 
 
 def _describe_topic_key(broker: BrokerConfig, config: TopicConfig, key: ConfigKey) -> dict[str, Any]:
-    synonyms = [synonym for other in broker_synonym_keys(key.name) for synonym in _static_synonyms(broker, other)]
-    synonyms.sort(key=lambda synonym: int(synonym["source"]))
+    synonyms = _synonyms(broker, broker_synonym_keys(key.name))
     if key.name in config.overrides:
         synonyms.insert(0, _synonym(key.name, display(config[key.name]), TOPIC_CONFIG))
     return _entry(key, display(config[key.name]), synonyms, read_only=False)
 
 
 def _describe_broker_key(broker: BrokerConfig, key: ConfigKey) -> dict[str, Any]:
-    family = _family(key.name)
-    synonyms = [synonym for name in family for synonym in _static_synonyms(broker, BROKER_KEYS[name])]
-    synonyms.sort(key=lambda synonym: int(synonym["source"]))
-    described = _entry(key, display(broker[key.name]), synonyms, read_only=key.mode == READ_ONLY)
-    described["config_source"] = STATIC_BROKER_CONFIG if broker.is_set(key.name) else DEFAULT_CONFIG
-    return described
+    synonyms = _synonyms(broker, [BROKER_KEYS[name] for name in _family(key.name)])
+    return _entry(key, display(broker[key.name]), synonyms, read_only=key.mode == READ_ONLY)
 
 
 def _family(name: str) -> list[str]:
     """The configurations that say the same in larger units, the asked one first (log.retention.ms, minutes, hours)."""
     for synonyms in BROKER_SYNONYMS.values():
         names = [synonym for synonym, _ in synonyms]
-        if name in names and len(names) > 1 and name != "log.flush.scheduler.interval.ms":
+        if name in names:
             return names[names.index(name) :]
     return [name]
+
+
+def _synonyms(broker: BrokerConfig, family: list[ConfigKey]) -> list[dict[str, Any]]:
+    """What was set, then what is default; as Kafka answers, nothing that stands before the first of the family does."""
+    synonyms = [synonym for key in family for synonym in _static_synonyms(broker, key)]
+    synonyms.sort(key=lambda synonym: int(synonym["source"]))
+    while synonyms and synonyms[0]["name"] != family[0].name:
+        del synonyms[0]
+    return synonyms
 
 
 def _static_synonyms(broker: BrokerConfig, key: ConfigKey) -> list[dict[str, Any]]:

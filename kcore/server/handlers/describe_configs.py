@@ -37,7 +37,6 @@ def handle(context: RequestContext, request: Any) -> Fields:
                 config["documentation"] = None
         results.append(
             {
-                "error_message": None,
                 "resource_type": resource.resource_type,
                 "resource_name": resource.resource_name,
                 "configs": configs,
