@@ -85,6 +85,24 @@ def parse_overrides(overrides: Mapping[str, str | None]) -> dict[str, ConfigValu
     return values
 
 
+def validate_overrides(overrides: Mapping[str, str | None]) -> None:
+    """ConfigException for overrides that a topic cannot be given: impossible ones, or such as contradict each other."""
+    values = parse_overrides(overrides)
+    minimum = values.get("min.compaction.lag.ms", TOPIC_KEYS["min.compaction.lag.ms"].default)
+    maximum = values.get("max.compaction.lag.ms", TOPIC_KEYS["max.compaction.lag.ms"].default)
+    assert isinstance(minimum, int)
+    assert isinstance(maximum, int)
+    if minimum > maximum:
+        raise ConfigException(
+            f"conflict topic config setting min.compaction.lag.ms ({minimum}) > max.compaction.lag.ms ({maximum})"
+        )
+    if values.get("remote.storage.enable"):
+        raise ConfigException(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
+            "storage."
+        )
+
+
 def broker_default(broker: BrokerConfig, name: str) -> ConfigValue:
     """What a topic has without an override: the strongest synonym that the broker sets, else the default."""
     synonyms = BROKER_SYNONYMS.get(name, ())

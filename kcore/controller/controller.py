@@ -14,11 +14,11 @@ from threading import RLock
 
 from kcore import errors
 from kcore.config.definition import ConfigException
-from kcore.config.topic import TopicConfig, parse_overrides
+from kcore.config.topic import TopicConfig, parse_overrides, validate_overrides
 from kcore.controller.internal_topics import internal_topic
 from kcore.controller.leader_election import elect_leader, with_isr
 from kcore.controller.new_topic import NewTopic, TopicResult
-from kcore.controller.topic_plan import plan_partitions, plan_topic
+from kcore.controller.topic_plan import plan_partitions, plan_topic, planned_partitions
 from kcore.errors import KafkaError
 from kcore.metadata.image import TOPIC_RESOURCE
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     ConfigValidator = Callable[[Mapping[str, str]], object]
 
+# One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
+MAX_PARTITIONS_PER_REQUEST = 10_000
+
 
 class Controller:
     """`validate_configs` raises ConfigException for overrides that a topic cannot have."""
@@ -40,7 +43,7 @@ class Controller:
     __slots__ = ("_config", "_epoch", "_lock", "_store", "_validate_configs")
 
     def __init__(
-        self, store: MetadataStore, config: BrokerConfig, validate_configs: ConfigValidator = parse_overrides
+        self, store: MetadataStore, config: BrokerConfig, validate_configs: ConfigValidator = validate_overrides
     ) -> None:
         self._store = store
         self._config = config
@@ -158,6 +161,9 @@ class Controller:
         """Creates each topic in a transaction of its own; a name that stands twice is created not at all."""
         requested = list(topics)
         names = [new.name for new in requested]
+        if sum(planned_partitions(new, self._config) for new in requested) > MAX_PARTITIONS_PER_REQUEST:
+            excess = errors.PolicyViolationError("Excessively large number of partitions per request.")
+            return [TopicResult(name, error=excess) for name in dict.fromkeys(names)]
         results = []
         for name in dict.fromkeys(names):
             if names.count(name) > 1:

@@ -31,12 +31,15 @@ def assign_replicas(
     """The replicas of `partitions` partitions; start and shift are random unless given."""
     brokers = sorted(broker_ids)
     if partitions <= 0:
-        raise errors.InvalidPartitionsError("Number of partitions must be larger than 0.")
+        raise errors.InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
     if replication_factor <= 0:
-        raise errors.InvalidReplicationFactorError("Replication factor must be larger than 0.")
+        raise errors.InvalidReplicationFactorError(
+            "Replication factor must be larger than 0, or -1 to use the default value."
+        )
     if replication_factor > len(brokers):
         raise errors.InvalidReplicationFactorError(
-            f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}."
+            f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
+            f"{replication_factor} cannot be reached because only {len(brokers)} broker(s) are registered."
         )
     start = random.randrange(len(brokers)) if start is None else start
     shift = random.randrange(len(brokers)) if shift is None else shift

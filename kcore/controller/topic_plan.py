@@ -1,7 +1,6 @@
 """From a request for a topic to the topic as it would stand in the metadata, or to the error that Kafka would answer.
 
-Pure: nothing is written here. The rules and their words are those of Kafka's `ReplicationControlManager`, and of
-`AdminUtils` where it is about replication factors.
+Pure: nothing is written here. The rules and their words are those of Kafka's `ReplicationControlManager`.
 """
 
 from __future__ import annotations
@@ -32,6 +31,13 @@ def plan_topic(new: NewTopic, image: MetadataImage, config: BrokerConfig) -> Top
     replicas = _manual_replicas(new, image) if new.assignments else _automatic_replicas(new, image, config)
     states = (_first_state(new.name, partition, brokers, image) for partition, brokers in enumerate(replicas))
     return TopicImage(new.name, uuid.random_uuid(), states)
+
+
+def planned_partitions(new: NewTopic, config: BrokerConfig) -> int:
+    """How many partitions a new topic would have, if it can be made."""
+    if new.assignments:
+        return len(new.assignments)
+    return config.number("num.partitions") if new.num_partitions == USE_DEFAULT else max(0, new.num_partitions)
 
 
 def _manual_replicas(new: NewTopic, image: MetadataImage) -> list[tuple[int, ...]]:

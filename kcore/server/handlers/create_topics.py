@@ -8,14 +8,13 @@ the answer.
 from __future__ import annotations
 
 from kcore import errors
-from kcore.controller.new_topic import NewTopic
+from kcore.controller.new_topic import NewTopic, TopicResult
 from kcore.server.config_description import describe_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kcore.controller.new_topic import TopicResult
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_CONFIGS = 5
@@ -23,24 +22,38 @@ CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Hands all topics to the controller."""
+    """Hands the topics to the controller."""
+    refused = {
+        asked.name: TopicResult(asked.name, error=error)
+        for asked in request.topics
+        if (error := assignment_error(asked)) is not None
+    }
     results = context.broker.controller.create_topics(
-        [new_topic(asked) for asked in request.topics], request.validate_only
+        [new_topic(asked) for asked in request.topics if asked.name not in refused], request.validate_only
     )
     overrides = {asked.name: {config.name: config.value for config in asked.configs} for asked in request.topics}
-    return {"topics": [describe(context, result, overrides[result.name]) for result in results]}
+    return {"topics": [describe(context, result, overrides[result.name]) for result in (*results, *refused.values())]}
+
+
+def assignment_error(asked: Any) -> errors.KafkaError | None:
+    """What the controller could not see any more, since it is given the brokers by partition."""
+    seen = set()
+    for assignment in asked.assignments:
+        if assignment.partition_index in seen:
+            return errors.InvalidReplicaAssignmentError(
+                f"Found multiple manual partition assignments for partition {assignment.partition_index}"
+            )
+        seen.add(assignment.partition_index)
+    return None
 
 
 def new_topic(asked: Any) -> NewTopic:
     """A topic of the request in the controller's terms."""
-    assignments = {assignment.partition_index: assignment.broker_ids for assignment in asked.assignments}
-    if len(assignments) != len(asked.assignments):
-        raise errors.InvalidReplicaAssignmentError("A partition is assigned twice.")
     return NewTopic(
         asked.name,
         asked.num_partitions,
         asked.replication_factor,
-        assignments,
+        {assignment.partition_index: assignment.broker_ids for assignment in asked.assignments},
         {config.name: config.value for config in asked.configs},
     )
 

@@ -5,6 +5,8 @@ v3 may answer TOPIC_DELETION_DISABLED (INVALID_REQUEST before), v5 adds the erro
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kcore import errors, uuid
 
 TYPE_CHECKING = False
@@ -19,45 +21,40 @@ FIRST_WITH_TOPIC_IDS = 6
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Names first, then ids; what is neither or both, or stands twice, is an invalid request."""
+    """Names first, then ids; what is neither or both, or stands twice, is an invalid request and not deleted."""
     controller = context.broker.controller
     if context.api_version < FIRST_WITH_TOPIC_IDS:
-        names = list(dict.fromkeys(request.topic_names))
-        results = controller.delete_topics(names)
-        return {
-            "responses": [
-                describe(context, name, uuid.ZERO, result) for name, result in zip(names, results, strict=True)
-            ]
-        }
-    names, topic_ids, invalid = sort_out(context, request)
+        asked_for: list[tuple[str | None, bytes]] = [(name, uuid.ZERO) for name in request.topic_names]
+    else:
+        asked_for = [(topic.name, topic.topic_id) for topic in request.topics]
+    names, topic_ids, invalid = sort_out(asked_for)
     results = controller.delete_topics(names, topic_ids)
-    asked = [(name, uuid.ZERO) for name in names] + [(None, topic_id) for topic_id in topic_ids]
+    valid = [(name, uuid.ZERO) for name in names] + [(None, topic_id) for topic_id in topic_ids]
     described = [
-        describe(context, name, topic_id, result) for (name, topic_id), result in zip(asked, results, strict=True)
+        describe(context, name, topic_id, result) for (name, topic_id), result in zip(valid, results, strict=True)
     ]
     return {"responses": described + invalid}
 
 
-def sort_out(context: RequestContext, request: Any) -> tuple[list[str], list[bytes], list[Fields]]:
-    """Names, ids, and the answers to entries that cannot be right."""
+def sort_out(asked_for: list[tuple[str | None, bytes]]) -> tuple[list[str], list[bytes], list[Fields]]:
+    """Names, ids, and the answers to entries that cannot be right, one for those that stand twice."""
     names: list[str] = []
     topic_ids: list[bytes] = []
     invalid: list[Fields] = []
-    for asked in request.topics:
-        if (asked.name is None) == (asked.topic_id == uuid.ZERO):
-            text = (
-                "Neither topic name nor id were specified."
-                if asked.name is None
-                else ("You may not specify both topic name and topic id.")
-            )
-            invalid.append(failure(asked.name, asked.topic_id, errors.InvalidRequestError(text)))
-        elif (asked.name is not None and asked.name in names) or (asked.name is None and asked.topic_id in topic_ids):
-            duplicate = errors.InvalidRequestError("Duplicate topic name." if asked.name else "Duplicate topic id.")
-            invalid.append(failure(asked.name, asked.topic_id, duplicate))
-        elif asked.name is not None:
-            names.append(asked.name)
+    for (name, topic_id), count in Counter(asked_for).items():
+        if name is None and topic_id == uuid.ZERO:
+            complaint = "Neither topic name nor id were specified."
+        elif name is not None and topic_id != uuid.ZERO:
+            complaint = "You may not specify both topic name and topic id."
+        elif count > 1:
+            complaint = "Duplicate topic id." if name is None else "Duplicate topic name."
+        elif name is not None:
+            names.append(name)
+            continue
         else:
-            topic_ids.append(asked.topic_id)
+            topic_ids.append(topic_id)
+            continue
+        invalid.append(failure(name, topic_id, errors.InvalidRequestError(complaint)))
     return names, topic_ids, invalid
 
 

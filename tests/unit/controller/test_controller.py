@@ -98,10 +98,19 @@ class TestCreateTopics:
             (
                 NewTopic("wide", 1, 3),
                 "INVALID_REPLICATION_FACTOR",
-                "Replication factor: 3 larger than available brokers: 1.",
+                "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached "
+                "because only 1 broker(s) are registered.",
             ),
-            (NewTopic("thin", 1, 0), "INVALID_REPLICATION_FACTOR", "Replication factor must be larger than 0."),
-            (NewTopic("none", -3, 1), "INVALID_PARTITIONS", "Number of partitions must be larger than 0."),
+            (
+                NewTopic("thin", 1, 0),
+                "INVALID_REPLICATION_FACTOR",
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            ),
+            (
+                NewTopic("none", -3, 1),
+                "INVALID_PARTITIONS",
+                "Number of partitions was set to an invalid non-positive value.",
+            ),
             (
                 NewTopic("dotted_name"),
                 "INVALID_TOPIC_EXCEPTION",

@@ -47,14 +47,22 @@ def test_added_partitions_go_on_where_the_topic_ended() -> None:
 def test_replication_factor_above_the_number_of_brokers() -> None:
     with pytest.raises(errors.InvalidReplicationFactorError) as caught:
         assign_replicas([1], 1, 3)
-    assert caught.value.message == "Replication factor: 3 larger than available brokers: 1."
+    assert caught.value.message == (
+        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only "
+        "1 broker(s) are registered."
+    )
 
 
 @pytest.mark.parametrize("count", [0, -2])
 def test_numbers_below_one(count: int) -> None:
-    with pytest.raises(errors.InvalidPartitionsError, match=r"^Number of partitions must be larger than 0\.$"):
+    with pytest.raises(
+        errors.InvalidPartitionsError, match=r"^Number of partitions was set to an invalid non-positive value\.$"
+    ):
         assign_replicas([1], count, 1)
-    with pytest.raises(errors.InvalidReplicationFactorError, match=r"^Replication factor must be larger than 0\.$"):
+    with pytest.raises(
+        errors.InvalidReplicationFactorError,
+        match=r"^Replication factor must be larger than 0, or -1 to use the default value\.$",
+    ):
         assign_replicas([1], 1, count)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kcore import uuid
+from kcore.config.broker import BrokerConfig
 from kcore.protocol import apis
 from kcore.protocol.message import Message
 from kcore.server.broker import Broker
+from kcore.server.config_description import describe_broker, describe_topic
 from tests.raw_client import RawClient
 
 TOPIC, BROKER = 2, 4
@@ -22,6 +25,7 @@ INVALID_REPLICATION_FACTOR = 38
 INVALID_REPLICA_ASSIGNMENT = 39
 INVALID_CONFIG = 40
 INVALID_REQUEST = 42
+POLICY_VIOLATION = 44
 UNKNOWN_TOPIC_ID = 100
 
 
@@ -68,8 +72,10 @@ def test_topics_fail_one_by_one(client: RawClient) -> None:
         new_topic("twice"),
         new_topic("twice"),
         new_topic("assigned-and-counted", assignments=[{"partition_index": 0, "broker_ids": [1]}]),
+        new_topic("partition-twice", -1, -1, assignments=[{"partition_index": 0, "broker_ids": [1]}] * 2),
         new_topic("nobody", -1, -1, assignments=[{"partition_index": 0, "broker_ids": [77]}]),
     )
+    assert len(results) == 12
     assert {result.name: result.error_code for result in results} == {
         "present": TOPIC_ALREADY_EXISTS,
         "fine": 0,
@@ -81,9 +87,29 @@ def test_topics_fail_one_by_one(client: RawClient) -> None:
         "null-config": INVALID_CONFIG,
         "twice": INVALID_REQUEST,
         "assigned-and-counted": INVALID_REQUEST,
+        "partition-twice": INVALID_REPLICA_ASSIGNMENT,
         "nobody": INVALID_REPLICA_ASSIGNMENT,
     }
     assert all(result.error_message for result in results if result.error_code)
+
+
+@pytest.mark.parametrize("counts", [(10_001,), (6_000, 4_001)])
+def test_no_request_makes_more_partitions_than_kafka_allows(
+    broker: Broker, client: RawClient, counts: tuple[int, ...]
+) -> None:
+    results = create(client, 7, *(new_topic(f"vast-{count}", count) for count in counts))
+    assert [result.error_code for result in results] == [POLICY_VIOLATION] * len(counts)
+    assert not any(name.startswith("vast-") for name in broker.metadata_cache.image.topics)
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [{"min.compaction.lag.ms": "20", "max.compaction.lag.ms": "10"}, {"remote.storage.enable": "true"}],
+)
+def test_configurations_that_no_topic_can_be_given(client: RawClient, configs: dict[str, str]) -> None:
+    named = [{"name": name, "value": value} for name, value in configs.items()]
+    (result,) = create(client, 7, new_topic("contradictory", configs=named))
+    assert result.error_code == INVALID_CONFIG
 
 
 def test_validate_only_makes_nothing(broker: Broker, client: RawClient) -> None:
@@ -132,7 +158,6 @@ def test_topics_are_deleted_by_id_and_get_a_new_one_when_made_again(client: RawC
                 {"topic_id": uuid.random_uuid(), "name": None},
                 {"topic_id": first, "name": "phoenix"},
                 {"name": None},
-                {"topic_id": first, "name": None},
             ]
         },
     )
@@ -140,10 +165,23 @@ def test_topics_are_deleted_by_id_and_get_a_new_one_when_made_again(client: RawC
         0,
         INVALID_REQUEST,
         INVALID_REQUEST,
-        INVALID_REQUEST,
         UNKNOWN_TOPIC_ID,
     ]
     assert client.create_topic("phoenix") != first
+
+
+@pytest.mark.parametrize("version", [1, 5, 6])
+def test_a_topic_named_twice_is_not_deleted(broker: Broker, client: RawClient, version: int) -> None:
+    topic_id = client.create_topic(f"named-twice-{version}")
+    names = [f"named-twice-{version}"] * 2
+    by_name = {"topics": [{"name": name} for name in names]} if version >= 6 else {"topic_names": names}
+    responses = client.request(apis.DELETE_TOPICS, version, by_name).responses
+    if version >= 6:
+        by_id = {"topics": [{"name": None, "topic_id": topic_id}] * 2}
+        responses += client.request(apis.DELETE_TOPICS, version, by_id).responses
+    assert {result.error_code for result in responses} == {INVALID_REQUEST}
+    assert len(responses) == (2 if version >= 6 else 1)
+    assert broker.metadata_cache.topic(names[0]) is not None
 
 
 def describe(client: RawClient, version: int, kind: int, name: str, **more: object) -> Message:
@@ -164,13 +202,42 @@ def test_a_topics_configuration_says_where_it_comes_from(client: RawClient, vers
     assert len(configs) == 36
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1234", TOPIC_CONFIG)
     assert [(row.name, row.value, row.source) for row in configs["retention.ms"].synonyms] == [
-        ("retention.ms", "1234", TOPIC_CONFIG),
-        ("log.retention.hours", "168", DEFAULT_CONFIG),
+        ("retention.ms", "1234", TOPIC_CONFIG)
+    ]
+    assert [(row.name, row.value, row.source) for row in configs["segment.bytes"].synonyms] == [
+        ("log.segment.bytes", "1073741824", DEFAULT_CONFIG)
     ]
     assert (configs["segment.bytes"].value, configs["segment.bytes"].config_source) == ("1073741824", DEFAULT_CONFIG)
     assert configs["segment.bytes"].config_type == (3 if version >= 3 else 0)
     assert not configs["segment.bytes"].read_only
     assert configs["segment.bytes"].documentation == (None if version >= 3 else "")
+
+
+def test_synonyms_begin_with_the_configuration_itself(tmp_path: Path) -> None:
+    """What Apache Kafka 3.9 answered for the same properties."""
+    stated = {
+        "log.retention.minutes": "50",
+        "log.retention.hours": "7",
+        "log.roll.ms": "7200000",
+        "log.roll.hours": "9",
+    }
+    config = BrokerConfig({"log.dirs": str(tmp_path), "log.roll.jitter.hours": "1", **stated})
+    topic = {entry["name"]: entry for entry in describe_topic(config, {})}
+    broker = {entry["name"]: entry for entry in describe_broker(config)}
+
+    def synonyms(entry: dict[str, Any]) -> list[tuple[str, str, int]]:
+        return [(row["name"], row["value"], row["source"]) for row in entry["synonyms"]]
+
+    roll = [("log.roll.ms", "7200000", 4), ("log.roll.hours", "9", 4), ("log.roll.hours", "168", 5)]
+    assert synonyms(topic["segment.ms"]) == synonyms(broker["log.roll.ms"]) == roll
+    assert (topic["retention.ms"]["value"], topic["retention.ms"]["config_source"]) == ("3000000", DEFAULT_CONFIG)
+    assert synonyms(topic["retention.ms"]) == synonyms(broker["log.retention.ms"]) == []
+    assert synonyms(broker["log.retention.minutes"]) == [
+        ("log.retention.minutes", "50", 4),
+        ("log.retention.hours", "7", 4),
+        ("log.retention.hours", "168", 5),
+    ]
+    assert synonyms(topic["segment.jitter.ms"]) == []
 
 
 def test_only_the_wanted_keys_are_described_with_documentation(client: RawClient) -> None:
