@@ -10,12 +10,12 @@ from kcore.network.processor_inbox cimport Inbox, ProcessorMessage
 from kcore.network.receive_buffer cimport BufferPool
 from kcore.network.request_channel cimport RequestChannel
 from kcore.network.response cimport Response
+from kcore.network.selector cimport Selector
 from kcore.platform.disk cimport Disk, DiskOperations
 
 cdef struct ProcessorLimits:
     int64_t max_request_bytes    # socket.request.max.bytes
     int64_t max_idle_ns          # connections.max.idle.ms; 0 or less: never
-    int64_t max_spin_ns          # kcli.network.spin.us
     int64_t buffer_idle_ns       # what was not needed for so long is no warm buffer any more
 
 # Written by the processor, read by anyone.
@@ -42,6 +42,7 @@ cdef enum:
 
 cdef class Processor:
     cdef Inbox inbox
+    cdef Selector selector
     cdef ConnectionTable table
     cdef BufferPool pool
     cdef ProcessorLimits limits
@@ -53,13 +54,11 @@ cdef class Processor:
     cdef list factory_owners
     cdef void* factories[64]     # StreamFactory, by listener
     cdef int64_t* connection_count
-    cdef int epoll
     cdef int32_t draining
     cdef int64_t drain_deadline_ns
     cdef int64_t now_ns
     cdef int64_t trim_due_ns
     cdef int64_t free_buffer_bytes   # of the pool, for other threads to read
-    cdef int64_t spin_ns         # how long the next wait spins before it blocks
     cdef Response scratch        # what native handlers fill, one request after another
 
     # From any thread.
@@ -72,12 +71,9 @@ cdef class Processor:
     cdef void loop(self) noexcept nogil
     cdef int wait(self, epoll_event* events) noexcept nogil
     cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil
-    cdef int spin(self, epoll_event* events, int64_t started_ns) noexcept nogil
-    cdef void adapt_spin(self, int64_t waited_ns) noexcept nogil
     cdef void on_event(self, const epoll_event* event) noexcept nogil
     cdef void on_message(self, ProcessorMessage* message) noexcept nogil
     cdef void register(self, ProcessorMessage* message) noexcept nogil
-    cdef bint watch(self, Connection* connection) noexcept nogil
     cdef void take_messages(self) noexcept nogil
     cdef void serve_ready(self) noexcept nogil
     cdef void retry_stalled(self) noexcept nogil

@@ -24,7 +24,7 @@ Concurrency: all state belongs to the loop's thread, except the inbox (its own l
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 from kcore.network.connection cimport (
     FLUSH_FAILED, FLUSH_YIELD, LISTED_READY, LISTED_STALLED, LISTED_STARVED, RECEIVE_DRAINED, RECEIVE_END,
     RECEIVE_FAILED, RECEIVE_STARVED, UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
@@ -37,10 +37,7 @@ from kcore.network.dispatch cimport (
     CLOSE, DELAYED, DISPATCH_SIZE, RESPONDED, TO_HANDLER, DispatchEntry, DispatchTable, Disposition, NativeRequest,
 )
 from kcore.network.endpoint cimport Endpoint
-from kcore.network.epoll cimport (
-    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_create1,
-    epoll_ctl, epoll_event, epoll_wait, eventfd_read,
-)
+from kcore.network.epoll cimport EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_event, eventfd_read
 from kcore.network.memory_pool cimport is_granted
 from kcore.network.network_report cimport REPORT_WARN, report
 from kcore.network.processor_inbox cimport (
@@ -51,6 +48,9 @@ from kcore.network.receive_buffer cimport RECEIVE_CHUNK, buffer_capacity, pool_f
 from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, RequestChannel
 from kcore.network.request_header cimport read_request_header
 from kcore.network.response cimport Response, response_free, response_init, response_seal
+from kcore.network.selector cimport (
+    WAKEUP, selector_add, selector_free, selector_init, selector_modify, selector_select,
+)
 from kcore.platform.disk cimport Disk
 from kcore.platform.signals cimport block_signals
 from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
@@ -63,16 +63,13 @@ cdef extern from "<unistd.h>" nogil:
     int close_descriptor "close"(int descriptor)
 
 cdef enum:
-    EVENTS = 256
     LENGTH_PREFIX = 4
     TURN_BYTES = 2 * 1024 * 1024
     TURN_FRAMES = 128
     SENT_A_TURN = 1024 * 1024
     UNSENT_PARTS = 256
-    SHORTEST_SPIN_NS = 1000
     LONGEST_WAIT_MS = 60000
     NANOSECONDS_PER_MS = 1000000
-    WAKEUP = 0                   # epoll's datum of the inbox: no connection has this id
 
 
 cdef inline void count(int64_t* counter, int64_t amount) noexcept nogil:
@@ -84,13 +81,12 @@ cdef class Processor:
     """One of `num.network.threads`."""
 
     def __cinit__(self):
-        self.epoll = -1
+        self.selector.epoll = -1
         self.inbox.wakeup = -1
         response_init(&self.scratch)
 
     def __init__(self, int index, RequestChannel channel, DispatchTable dispatch, Disk disk, list factories):
         cdef StreamFactory factory
-        cdef epoll_event event
         table_init(&self.table, index)
         self.channel = channel
         self.pool.memory = <void*>channel.memory
@@ -102,21 +98,14 @@ cdef class Processor:
             raise ValueError(f"at most {MAX_LISTENERS} listeners can be served, not {len(factories)}")
         for listener, factory in enumerate(factories):
             self.factories[<int>listener] = <void*>factory
-        self.epoll = epoll_create1(EPOLL_CLOEXEC)
-        if self.epoll < 0 or not inbox_init(&self.inbox):
+        if not inbox_init(&self.inbox) or not selector_init(&self.selector, &self.inbox):
             raise OSError(errno, "cannot create a processor's epoll or eventfd")
-        memset(&event, 0, sizeof(event))
-        event.events = EPOLLIN
-        event.data.u64 = WAKEUP
-        if epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.inbox.wakeup, &event) != 0:
-            raise OSError(errno, "cannot watch a processor's eventfd")
         channel.add_wakeup(self.inbox.wakeup)
 
     def __dealloc__(self):
         self.close_everything()
         inbox_free(&self.inbox)
-        if self.epoll >= 0:
-            close_descriptor(self.epoll)
+        selector_free(&self.selector)
         table_free(&self.table)
         pool_free(&self.pool)
         response_free(&self.scratch)
@@ -181,36 +170,12 @@ cdef class Processor:
     cdef int wait(self, epoll_event* events) noexcept nogil:
         cdef int64_t started_ns = self.disk.monotonic_ns(self.disk.context)
         cdef int timeout_ms = self.wait_timeout_ms(started_ns)
-        cdef int ready = 0
-        if timeout_ms != 0 and self.spin_ns > 0:
-            ready = self.spin(events, started_ns)
-            if not inbox_is_empty(&self.inbox):
-                timeout_ms = 0
-        if ready == 0:
-            ready = epoll_wait(self.epoll, events, EVENTS, timeout_ms)
-        self.now_ns = self.disk.monotonic_ns(self.disk.context)
+        cdef int ready
+        self.now_ns = started_ns
+        ready = selector_select(&self.selector, events, timeout_ms, self.disk, &self.now_ns)
         if timeout_ms != 0:
             count(&self.counters.idle_ns, self.now_ns - started_ns)
-            if self.limits.max_spin_ns > 0:
-                self.adapt_spin(self.now_ns - started_ns)
-        return ready if ready > 0 else 0
-
-    cdef int spin(self, epoll_event* events, int64_t started_ns) noexcept nogil:
-        """Asks again and again for `spin_ns`: cheaper than the wake-up of a sleeping thread when an answer is near."""
-        cdef int ready
-        while True:
-            ready = epoll_wait(self.epoll, events, EVENTS, 0)
-            if ready != 0 or not inbox_is_empty(&self.inbox):
-                return ready
-            if self.disk.monotonic_ns(self.disk.context) - started_ns >= self.spin_ns:
-                return 0
-
-    cdef void adapt_spin(self, int64_t waited_ns) noexcept nogil:
-        """Spins as long as it may after a wait that spinning would have caught, ever less after longer ones."""
-        if waited_ns <= self.limits.max_spin_ns:
-            self.spin_ns = self.limits.max_spin_ns
-        else:
-            self.spin_ns = self.spin_ns // 2 if self.spin_ns > SHORTEST_SPIN_NS else 0
+        return ready
 
     cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil:
         cdef int64_t until_ns = now_ns + <int64_t>LONGEST_WAIT_MS * NANOSECONDS_PER_MS
@@ -297,17 +262,11 @@ cdef class Processor:
         table_touch(&self.table, connection, self.now_ns)
         atomic_add_64(self.connection_count, 1)
         count(&self.counters.connections_opened, 1)
-        if not self.watch(connection):
+        connection.interest = EPOLLIN
+        if not selector_add(&self.selector, stream.socket, connection.id, EPOLLIN):
             self.close(connection)
             return
         self.shake_hands(connection)
-
-    cdef bint watch(self, Connection* connection) noexcept nogil:
-        cdef epoll_event event
-        memset(&event, 0, sizeof(event))
-        event.events = connection.interest = EPOLLIN
-        event.data.u64 = connection.id
-        return epoll_ctl(self.epoll, EPOLL_CTL_ADD, connection.stream.socket, &event) == 0
 
     cdef void serve_ready(self) noexcept nogil:
         """One turn for each connection that was ready when this began."""
@@ -557,13 +516,9 @@ cdef class Processor:
             self.set_interest(connection, EPOLLIN)
 
     cdef void set_interest(self, Connection* connection, uint32_t interest) noexcept nogil:
-        cdef epoll_event event
-        if connection.interest == interest:
-            return
-        memset(&event, 0, sizeof(event))
-        event.events = connection.interest = interest
-        event.data.u64 = connection.id
-        epoll_ctl(self.epoll, EPOLL_CTL_MOD, connection.stream.socket, &event)
+        if connection.interest != interest:
+            connection.interest = interest
+            selector_modify(&self.selector, connection.stream.socket, connection.id, interest)
 
     cdef void close(self, Connection* connection) noexcept nogil:
         table_remove(&self.table, connection)

@@ -66,7 +66,7 @@ cdef class SocketServer(ResponseSink):
             processor.connection_count = &self.open_connections
             processor.limits.max_request_bytes = max_request_bytes
             processor.limits.max_idle_ns = max_idle_ms * 1000000
-            processor.limits.max_spin_ns = spin_us * 1000
+            processor.selector.max_spin_ns = spin_us * 1000
             processor.limits.buffer_idle_ns = buffer_idle_ms * 1000000
             processor.pool.max_free_bytes = <size_t>free_buffer_bytes
             self.processors.append(processor)
