@@ -151,15 +151,16 @@ def failing(handle_error: Exception, response_error: Exception | None = None) ->
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(RuntimeError("boom"), -1), (KeyError("x"), -1), (errors.PolicyViolationError("no"), 44)]
+    ("kind", "text", "code"), [(RuntimeError, "boom", -1), (KeyError, "x", -1), (errors.PolicyViolationError, "no", 44)]
 )
 def test_a_failing_handler_is_answered_in_the_shape_of_its_api(
-    client: RawClient, monkeypatch: pytest.MonkeyPatch, log_lines: io.StringIO, error: Exception, code: int
+    client: RawClient, monkeypatch: pytest.MonkeyPatch, log_lines: io.StringIO, kind: type[Exception], text: str, code: int
 ) -> None:
-    monkeypatch.setattr(served.BY_KEY[60], "_module", failing(error))
+    # Made here: as a parameter it would live, and through its traceback the broker, until the end of the session.
+    monkeypatch.setattr(served.BY_KEY[60], "_module", failing(kind(text)))
     response = client.request(apis.DESCRIBE_CLUSTER, 0, {"include_cluster_authorized_operations": False})
     assert response.error_code == code
-    assert ("boom" in log_lines.getvalue()) == (str(error) == "boom")
+    assert ("boom" in log_lines.getvalue()) == (text == "boom")
     monkeypatch.undo()
     response = client.request(apis.DESCRIBE_CLUSTER, 0, {"include_cluster_authorized_operations": False})
     assert response.error_code == 0, "the connection is not left mute"
