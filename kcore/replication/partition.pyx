@@ -153,7 +153,8 @@ cdef class Partition:
         else:
             error = self.log.append_as_leader(records, size, self.current_leader_epoch, origin, result)
             pthread_rwlock_unlock(&self.leader_lock)
-            if error == NONE and not result.duplicate and self.advance_high_watermark():
+            # After a duplicate too: its answer may wait for an offset that the first append has not published yet.
+            if error == NONE and self.advance_high_watermark():
                 self.wake_waiters()
             return error
         pthread_rwlock_unlock(&self.leader_lock)

@@ -30,7 +30,7 @@ from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
     BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_find_max_timestamp,
     segment_find_offset, segment_finish, segment_new, segment_open, segment_release, segment_rename_deleted,
-    segment_sync,
+    segment_sync, segment_unlink,
 )
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
 
@@ -272,10 +272,13 @@ cdef class LocalLog:
         if segment == NULL:
             return -ENOMEM
         segment.roll_jitter_ms = self.next_jitter_ms()
-        outcome = segment_create(segment, now_ms)
+        outcome = self.grow_list()
         if outcome >= 0:
-            outcome = self.grow_list()
+            outcome = segment_create(segment, now_ms)
         if outcome < 0:
+            if kept == self.segment_count:
+                # Nobody else has files of these names, and found by the next load they would end the log here.
+                segment_unlink(segment)
             segment_release(segment)
             return outcome
         pthread_mutex_lock(&self.segments_lock)
@@ -315,6 +318,12 @@ cdef class LocalLog:
         cdef bint sync_directory
         pthread_mutex_lock(&self.flush_lock)
         pthread_mutex_lock(&self.append_lock)
+        if self.closed or self.is_offline():
+            # A flush that failed before this one lost pages for which the system now reports no error any more.
+            outcome = 0 if self.closed else -self.failure_errno
+            pthread_mutex_unlock(&self.append_lock)
+            pthread_mutex_unlock(&self.flush_lock)
+            return outcome
         target = self.next_offset if include_active else self.active_segment().base_offset
         # One offset lower, because a segment that ends at the recovery point may have been rolled since: its indexes
         # are not on the device yet.
@@ -328,6 +337,9 @@ cdef class LocalLog:
             outcome = self.disk.fsync_directory(self.disk.context, self.directory_path)
         if outcome >= 0:
             self.advance_recovery_point(target)
+        else:
+            self.directory_changed |= sync_directory
+            self.fail(outcome)
         pthread_mutex_unlock(&self.flush_lock)
         return outcome
 

@@ -161,7 +161,8 @@ cdef class Log(LocalLog):
         result.log_end_offset = self.next_offset
         pthread_mutex_unlock(&self.append_lock)
         free_validation_result(&validated)
-        if result.error == NONE and not result.duplicate:
+        if result.error == NONE:
+            # For a duplicate too: what it repeats may still be on its way to the device.
             result.error = self.flush_if_due()
         return result.error
 
@@ -325,7 +326,7 @@ cdef class Log(LocalLog):
             outcome = segment_open(segment)
             if outcome >= 0 and position < 0:
                 outcome = segment_find_offset(segment, offset, end, &header, &position)
-            elif outcome >= 0 and (position == end or (at_least_one and max_bytes < end - position)):
+            elif outcome >= 0 and (position == end or max_bytes < end - position):
                 outcome = segment_find_batch(segment, offset, position, end, &header, &position)
             else:
                 break
@@ -344,7 +345,10 @@ cdef class Log(LocalLog):
             return result.error
         result.segment_base_offset = segment.base_offset
         result.position = position
-        result.size_bytes = max(max_bytes, <int64_t>header.size_bytes) if at_least_one else max_bytes
+        result.size_bytes = max_bytes
+        if header.size_bytes > max_bytes:
+            # A part of a first batch is of no use to anyone: since KIP-74 clients take it for a broken answer.
+            result.size_bytes = header.size_bytes if at_least_one else 0
         result.size_bytes = max(<int64_t>0, min(result.size_bytes, end - position))
         if result.size_bytes == 0:
             segment_release(segment)
@@ -620,7 +624,7 @@ cdef class Log(LocalLog):
         return base_offset
 
     def flush(self):
-        """Brings everything appended so far onto the device and moves the recovery point there."""
+        """Brings everything appended so far onto the device and moves the recovery point there; nothing once closed."""
         self.flush_segments(True)
 
     def flush_rolled(self):
@@ -637,11 +641,8 @@ cdef class Log(LocalLog):
     cdef int flush_segments(self, bint include_active) except -1:
         cdef int outcome = 0
         with nogil:
-            if not self.is_offline():
-                outcome = self.flush_to_disk(include_active)
+            outcome = self.flush_to_disk(include_active)
         self.check_disk(outcome)
-        if self.failure_errno:
-            self.raise_error(KAFKA_STORAGE_ERROR, None)
         return 0
 
     def truncate_to(self, int64_t offset):
@@ -659,23 +660,32 @@ cdef class Log(LocalLog):
 
     def truncate_fully_and_start_at(self, int64_t offset):
         """Drops everything; the log is empty and goes on at `offset`."""
-        cdef int outcome
+        cdef int outcome = 0
+        cdef bint usable
         with nogil:
             pthread_mutex_lock(&self.append_lock)
-            outcome = self.restart_locked(offset)
+            usable = not self.closed and not self.is_offline()
+            if usable:
+                outcome = self.restart_locked(offset)
             pthread_mutex_unlock(&self.append_lock)
+        if not usable:
+            self.raise_error(KAFKA_STORAGE_ERROR, None)
         self.check_disk(outcome)
 
     def increment_start_offset(self, int64_t offset):
         """Hides the records below `offset` (DeleteRecords); OffsetOutOfRangeError above the high watermark."""
         cdef int outcome = 0
-        cdef bint allowed
+        cdef bint allowed, usable
         with nogil:
             pthread_mutex_lock(&self.append_lock)
+            # The directory of a closed log may have its name no more, or a successor may have it.
+            usable = not self.closed and not self.is_offline()
             allowed = offset <= self.high_watermark()
-            if allowed and offset > self.first_offset:
+            if usable and allowed and offset > self.first_offset:
                 outcome = self.raise_start(offset)
             pthread_mutex_unlock(&self.append_lock)
+        if not usable:
+            self.raise_error(KAFKA_STORAGE_ERROR, None)
         if not allowed:
             self.raise_error(OFFSET_OUT_OF_RANGE, None)
         self.check_disk(outcome)
@@ -701,6 +711,8 @@ cdef class Log(LocalLog):
         cdef int outcome = 0
         cdef int32_t i
         with nogil:
+            # A flush that is under way ends first: both would sync and close the active segment's indexes.
+            pthread_mutex_lock(&self.flush_lock)
             pthread_mutex_lock(&self.append_lock)
             if not self.closed and self.segment_count and not self.is_offline():
                 outcome = self.finish()
@@ -710,6 +722,7 @@ cdef class Log(LocalLog):
                 segment_close_idle(self.segment_list[i], 1)
             pthread_mutex_unlock(&self.segments_lock)
             pthread_mutex_unlock(&self.append_lock)
+            pthread_mutex_unlock(&self.flush_lock)
             self.purge_deleted(INT64_MAX)
         self.check_disk(outcome)
 

@@ -78,6 +78,8 @@ cdef int segment_sync(LogSegment* segment) noexcept nogil
 # No more appends: the last time index entry, the indexes written, the file cut to its size.
 # Reading goes on from memory until segment_close_idle.
 cdef int segment_finish(LogSegment* segment) noexcept nogil
+# Removes the files of a segment whose making failed.
+cdef void segment_unlink(LogSegment* segment) noexcept nogil
 # Renames the files to `*.deleted`; the segment counts as deleted even when a rename fails.
 cdef int segment_rename_deleted(LogSegment* segment) noexcept nogil
 cdef int segment_file_path(const LogSegment* segment, const char* suffix, char* out, size_t capacity) noexcept nogil

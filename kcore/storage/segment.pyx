@@ -45,6 +45,7 @@ cdef int32_t live = 0
 cdef const char** FILE_SUFFIXES = [b".log", b".index", b".timeindex", b".txnindex", b".snapshot"]
 cdef enum:
     FILE_SUFFIX_COUNT = 5
+    CREATED_FILE_COUNT = 3
 
 
 cdef int32_t live_segments() noexcept nogil:
@@ -189,20 +190,29 @@ cdef void segment_acquire(LogSegment* segment) noexcept nogil:
 
 
 cdef void segment_release(LogSegment* segment) noexcept nogil:
-    cdef char path[PATH_CAPACITY]
-    cdef int i
     if atomic_add_32(&segment.references, -1) > 0:
         return
     close_files(segment)
     if segment.deleted:
         # A file that is gone already went with its directory; one that stays is removed when the log is next loaded.
-        for i in range(FILE_SUFFIX_COUNT):
-            if segment_file_path(segment, FILE_SUFFIXES[i], path, sizeof(path)) >= 0:
-                segment.disk.unlink(segment.disk.context, path)
+        unlink_files(segment, FILE_SUFFIX_COUNT)
     pthread_mutex_destroy(&segment.open_lock)
     free(segment.path)
     free(segment)
     atomic_add_32(&live, -1)
+
+
+cdef void unlink_files(LogSegment* segment, int count) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef int i
+    for i in range(count):
+        if segment_file_path(segment, FILE_SUFFIXES[i], path, sizeof(path)) >= 0:
+            segment.disk.unlink(segment.disk.context, path)
+
+
+cdef void segment_unlink(LogSegment* segment) noexcept nogil:
+    # Not the snapshot: it was written for the offset, and stays true.
+    unlink_files(segment, CREATED_FILE_COUNT)
 
 
 cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size) noexcept nogil:

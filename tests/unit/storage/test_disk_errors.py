@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
+import resource
+from pathlib import Path
 
 import pytest
 
 from kcore import errors
 from kcore.platform.memory_disk import MemoryDisk
+from kcore.platform.real_disk import RealDisk
 from kcore.storage.log import Log
 from kcore.storage.log_config import LogConfig
 from kcore.storage.log_loader import load_log
@@ -75,3 +79,55 @@ def test_a_directory_that_cannot_be_made_is_an_error() -> None:
     disk.write_file_atomically("/data", b"")
     with pytest.raises(OSError, match="data"):
         load_log(disk, "/data/orders-0", "orders", 0, LogConfig.from_properties({}))
+
+
+def test_a_roll_without_descriptors_leaves_no_file_that_would_end_the_log_later(tmp_path: Path) -> None:
+    """An empty segment left at the failed roll's offset would hide, after a restart, what was appended since."""
+    place = LogPlace(RealDisk(), str(tmp_path / "orders-0"))
+    log = place.open({"segment.bytes": 400})
+    append_each(log, 3)
+    before = place.names()
+    held, (soft, hard) = os.open(os.devnull, os.O_RDONLY), resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(held)
+    # One more file can be opened: the new segment's log, but not its index.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held + 1, hard))
+    try:
+        with pytest.raises(STORAGE_ERROR):
+            log.append(batch(value=bytes(300)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not log.is_offline
+    assert [name for name in place.names() if not name.endswith(".snapshot")] == before
+    log.append(batch(value=b""))
+    log.flush()
+    log.close()
+    log = place.open({"segment.bytes": 400}, clean_shutdown=True)
+    assert [offset for offset, _ in read_all(log)] == [0, 1, 2, 3]
+
+
+def test_a_duplicate_is_acknowledged_only_once_it_is_where_the_flush_policy_says(place: LogPlace) -> None:
+    log = place.open()
+    records = batch(3, producer_id=7, producer_epoch=0, base_sequence=0)
+    log.append(records)
+    assert log.recovery_point == 0, "the first append's flush has not come yet"
+    log.update_config(LogConfig.from_properties({"flush.messages": 1}))
+    assert log.append(records).duplicate
+    assert log.recovery_point == 3
+
+
+def test_a_closed_log_touches_no_file_any_more(place: LogPlace) -> None:
+    log = place.open()
+    append_each(log, 3)
+    log.advance_high_watermark(3)
+    log.close()
+    # As a deletion does; a new log of the name may follow.
+    place.disk.rename(place.directory, f"{place.directory}.gone-delete")
+    log.flush()
+    assert not log.flush_rolled()
+    for change in (lambda: log.increment_start_offset(2), lambda: log.truncate_fully_and_start_at(9)):
+        with pytest.raises(STORAGE_ERROR):
+            change()
+    assert not log.truncate_to(1)
+    log.close()
+    assert not log.is_offline
+    assert not place.disk.exists(place.directory)

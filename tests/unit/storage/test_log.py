@@ -103,7 +103,9 @@ def test_the_first_batch_is_read_whole_when_it_must_be(place: LogPlace, max_byte
     for offset in range(3):
         available = sum(sizes[offset:])
         assert len(log.read(offset, max_bytes, LOG_END)) == min(max(max_bytes, sizes[offset]), available)
-        assert len(log.read(offset, max_bytes, LOG_END, False)) == min(max_bytes, available)
+        # Where it need not be, a part of it is worse than nothing: Java's consumer takes it for a broken broker.
+        at_most = min(max_bytes, available) if max_bytes >= sizes[offset] else 0
+        assert len(log.read(offset, max_bytes, LOG_END, False)) == at_most
 
 
 def test_a_read_starts_at_the_batch_that_holds_the_offset(place: LogPlace) -> None:

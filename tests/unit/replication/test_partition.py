@@ -1,0 +1,32 @@
+"""A partition as leader: what it acknowledges, and who waits for it."""
+
+from __future__ import annotations
+
+from kcore.platform.memory_disk import MemoryDisk
+from kcore.purgatory.purgatory import Purgatory
+from kcore.replication.partition import Partition
+from kcore.replication.replica_manager import ReplicaManager
+from kcore.storage.log import Log
+from tests.unit.storage.log_place import LogPlace, batch
+
+ALL_REPLICAS = -1
+
+
+def led(log: Log, epoch: int = 0) -> Partition:
+    """The partition of a log, led by broker 1, which is alone."""
+    replicas = ReplicaManager(1, Purgatory("Fetch", manual_clock=True), Purgatory("Produce", manual_clock=True))
+    partition = replicas.add("orders", 0, bytes(16), log)
+    partition.make_leader(epoch, [1], [1], 1)
+    return partition
+
+
+def test_a_duplicate_does_not_wait_for_what_the_first_append_has_not_published_yet() -> None:
+    """Its answer would wait in the purgatory for a wake-up that a leader alone in the ISR never gives."""
+    log = LogPlace(MemoryDisk(), "/data/orders-0").open()
+    partition = led(log)
+    records = batch(2, producer_id=4, producer_epoch=0, base_sequence=0)
+    log.append(records)
+    assert partition.high_watermark == 0, "the first append has not come to the high watermark yet"
+    outcome = partition.append_records(records, ALL_REPLICAS)
+    assert (outcome.error, outcome.duplicate, outcome.base_offset) == (0, True, 0)
+    assert partition.high_watermark == 2
