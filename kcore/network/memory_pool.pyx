@@ -18,7 +18,7 @@ bound nothing is counted, and no cache line is shared.
 from libc.stdint cimport int64_t
 from kcore.network.epoll cimport eventfd_write
 from kcore.platform.sync cimport (
-    atomic_add_64, atomic_load_64, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init,
+    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init,
     pthread_mutex_lock, pthread_mutex_unlock,
 )
 
@@ -99,7 +99,7 @@ cdef class MemoryPool:
         return True
 
     cdef void cancel(self, MemoryClaim* claim) noexcept nogil:
-        if claim.state == UNCLAIMED:
+        if atomic_load_32(&claim.state) == UNCLAIMED:
             return
         pthread_mutex_lock(&self.lock)
         if claim.state == CLAIM_WAITING:

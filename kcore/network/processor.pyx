@@ -301,7 +301,8 @@ cdef class Processor:
         if self.limits.max_idle_ns <= 0:
             return
         while connection != NULL and connection.last_active_ns + self.limits.max_idle_ns <= self.now_ns:
-            if connection.in_flight:
+            # Who waits for a handler, for room or for memory is not idle: we are.
+            if connection.in_flight or connection.listed != UNLISTED:
                 table_touch(&self.table, connection, self.now_ns)
             else:
                 count(&self.counters.connections_idle_closed, 1)

@@ -190,6 +190,28 @@ def test_unbounded_memory_is_not_counted(serve: Serve, probes: ModuleType) -> No
     assert server.channel.memory.used == 0
 
 
+def test_who_waits_for_memory_is_not_idle(serve: Serve, probes: ModuleType) -> None:
+    server = serve(max_bytes=MIB, max_idle_ms=100)
+    frame = sized_request(probes.ECHO, MIB)
+    holder, waiting = server.connect(), server.connect()
+    holder.send(frame[: MIB // 2])
+    assert wait_until(lambda: server.channel.memory.used >= MIB)
+    sender = start_sending(waiting, frame)
+    silent = server.connect()
+    silent_is_closed = threading.Event()
+    watcher = threading.Thread(target=lambda: silent.is_closed_by_server() and silent_is_closed.set())
+    watcher.start()
+    for position in range(MIB // 2, MIB - 1):
+        holder.send(frame[position : position + 1])
+        if silent_is_closed.wait(0.01):
+            break
+    watcher.join()
+    assert silent_is_closed.is_set()
+    holder.close()
+    assert len(waiting.read()) > MIB - 100
+    sender.join()
+
+
 def test_shutdown_while_some_wait_for_memory(serve: Serve, probes: ModuleType) -> None:
     server = serve(max_bytes=MIB)
     clients = [send_half(server, sized_request(probes.ECHO, MIB)) for _ in range(6)]
