@@ -91,12 +91,13 @@ cdef class Partition:
             remotes[position].broker_id = broker
             remotes[position].in_sync = broker in in_sync
             remotes[position].log_end_offset = -1
-        if leader_epoch > self.current_leader_epoch:
-            self.log.assign_epoch_start(leader_epoch, self.log.end_offset)
         cdef int32_t count = len(others)
         cdef int32_t in_sync_count = len(in_sync)
         with nogil:
             pthread_rwlock_wrlock(&self.leader_lock)
+            if leader_epoch > self.current_leader_epoch:
+                # Under the lock: no record of the old epoch may still come behind the new one's start.
+                self.log.leader_epochs.assign(leader_epoch, self.log.log_end_offset())
             old = self.remotes
             self.remotes = remotes
             self.remote_count = count

@@ -18,15 +18,18 @@ cdef class LeaderEpochCache:
     cdef char* path
     cdef pthread_mutex_t lock
     cdef void* entries                           # std::vector<EpochEntry>, rising in both fields
+    cdef void* written                           # the same, as the file has it
     cdef int32_t latest                          # the latest epoch, for a check without the lock
 
     cdef int32_t latest_epoch(self) noexcept nogil
-    # Notes that `epoch` starts at `start_offset`, on disk too when that is news; a negated errno on failure.
-    cdef int assign(self, int32_t epoch, int64_t start_offset) noexcept nogil
+    # Notes that `epoch` starts at `start_offset`, in memory.
+    cdef void assign(self, int32_t epoch, int64_t start_offset) noexcept nogil
     # Where `epoch` ends: the largest known epoch at or below it, and the start of the one after.
     cdef EpochEntry end_offset_for(self, int32_t epoch, int64_t log_end_offset) noexcept nogil
     cdef int32_t epoch_of(self, int64_t offset) noexcept nogil
-    cdef int truncate_from_end(self, int64_t end_offset) noexcept nogil
-    cdef int truncate_from_start(self, int64_t start_offset) noexcept nogil
+    cdef void truncate_from_end(self, int64_t end_offset) noexcept nogil
+    cdef void truncate_from_start(self, int64_t start_offset) noexcept nogil
+    # Brings the file up to date unless it says the same of the records below `end_offset`; a negated errno on failure.
+    cdef int write_when_changed(self, int64_t end_offset) noexcept nogil
     cdef int save(self) noexcept nogil
     cdef void refresh_latest(self) noexcept nogil

@@ -1,8 +1,10 @@
 """The leader epochs of a log and the offsets they start at, with their file `leader-epoch-checkpoint`.
 
 The file is text, a line each: version `0`, the number of entries, then `epoch start-offset` per entry. Crash policy:
-it is replaced as a whole (temporary file, sync, rename); entries beyond the log's end after a crash are dropped when
-the log is loaded, and a file that cannot be read is built anew from the epochs that the batches carry.
+it is replaced as a whole (temporary file, sync, rename). Epochs are assigned in memory only, so that becoming leader
+costs no I/O; the file is written before the recovery point passes the records of a new epoch, when the log is cut, and
+when it is closed. Above the recovery point the epochs are learnt from the batches that recovery reads, and all of them
+when the file cannot be read. An epoch without records need not survive: it says nothing that the next one does not.
 
 Concurrency: one lock, under which the file is written too: epochs change with leadership, not with appends.
 """
@@ -34,6 +36,7 @@ cdef class LeaderEpochCache:
     def __cinit__(self, Disk disk not None, bytes path not None):
         pthread_mutex_init(&self.lock, NULL)
         self.entries = new EpochList()
+        self.written = new EpochList()
         self.latest = UNDEFINED_EPOCH
         self.disk_owner = disk
         self.disk = &disk.operations
@@ -43,7 +46,9 @@ cdef class LeaderEpochCache:
 
     def __dealloc__(self):
         cdef EpochList* entries = <EpochList*>self.entries
+        cdef EpochList* written = <EpochList*>self.written
         del entries
+        del written
         free(self.path)
         pthread_mutex_destroy(&self.lock)
 
@@ -54,12 +59,11 @@ cdef class LeaderEpochCache:
     cdef int32_t latest_epoch(self) noexcept nogil:
         return atomic_load_32(&self.latest)
 
-    cdef int assign(self, int32_t epoch, int64_t start_offset) noexcept nogil:
+    cdef void assign(self, int32_t epoch, int64_t start_offset) noexcept nogil:
         cdef EpochList* entries = <EpochList*>self.entries
         cdef EpochEntry entry
-        cdef int outcome = 0
         if epoch < 0 or epoch == self.latest_epoch():
-            return 0
+            return
         entry.epoch = epoch
         entry.start_offset = start_offset
         pthread_mutex_lock(&self.lock)
@@ -68,7 +72,13 @@ cdef class LeaderEpochCache:
             entries.pop_back()
         entries.push_back(entry)
         self.refresh_latest()
-        outcome = self.save()
+        pthread_mutex_unlock(&self.lock)
+
+    cdef int write_when_changed(self, int64_t end_offset) noexcept nogil:
+        cdef int outcome = 0
+        pthread_mutex_lock(&self.lock)
+        if not same_below(<EpochList*>self.entries, <EpochList*>self.written, end_offset):
+            outcome = self.save()
         pthread_mutex_unlock(&self.lock)
         return outcome
 
@@ -87,6 +97,8 @@ cdef class LeaderEpochCache:
                                <long long>dereferenced(entries, i).start_offset)
         outcome = write_file_atomically(self.disk, self.path, text, <size_t>length)
         free(text)
+        if outcome >= 0:
+            (<EpochList*>self.written)[0] = entries[0]
         return outcome
 
     cdef EpochEntry end_offset_for(self, int32_t epoch, int64_t log_end_offset) noexcept nogil:
@@ -122,35 +134,26 @@ cdef class LeaderEpochCache:
         pthread_mutex_unlock(&self.lock)
         return epoch
 
-    cdef int truncate_from_end(self, int64_t end_offset) noexcept nogil:
+    cdef void truncate_from_end(self, int64_t end_offset) noexcept nogil:
         """Forgets the epochs that start at or above the log's new end."""
         cdef EpochList* entries = <EpochList*>self.entries
-        cdef bint changed = False
-        cdef int outcome = 0
         pthread_mutex_lock(&self.lock)
         while entries.size() and entries.back().start_offset >= end_offset:
             entries.pop_back()
-            changed = True
-        if changed:
-            self.refresh_latest()
-            outcome = self.save()
+        self.refresh_latest()
         pthread_mutex_unlock(&self.lock)
-        return outcome
 
-    cdef int truncate_from_start(self, int64_t start_offset) noexcept nogil:
+    cdef void truncate_from_start(self, int64_t start_offset) noexcept nogil:
         """Forgets the epochs that ended before the log's new start; the one it lies in now starts there."""
         cdef EpochList* entries = <EpochList*>self.entries
         cdef size_t passed = 0
-        cdef int outcome = 0
         pthread_mutex_lock(&self.lock)
         while passed < entries.size() and dereferenced(entries, passed).start_offset <= start_offset:
             passed += 1
         if passed and (passed > 1 or entries.front().start_offset < start_offset):
             entries.erase(entries.begin(), entries.begin() + (passed - 1))
             dereferenced(entries, 0).start_offset = start_offset
-            outcome = self.save()
         pthread_mutex_unlock(&self.lock)
-        return outcome
 
     # --- Python's face ----------------------------------------------------------------------------------------------
 
@@ -163,6 +166,7 @@ cdef class LeaderEpochCache:
         parsed = parse(content)
         if parsed is not None:
             self.replace(parsed)
+            (<EpochList*>self.written)[0] = (<EpochList*>self.entries)[0]
         return parsed is not None
 
     def replace(self, list parsed not None):
@@ -187,6 +191,21 @@ cdef class LeaderEpochCache:
 
 cdef inline EpochEntry* dereferenced(EpochList* entries, size_t position) noexcept nogil:
     return &entries[0][position]
+
+
+cdef bint same_below(EpochList* left, EpochList* right, int64_t end_offset) noexcept nogil:
+    """Whether both say the same of the records below `end_offset`."""
+    cdef size_t i = 0
+    cdef bint in_left, in_right
+    while True:
+        in_left = i < left.size() and dereferenced(left, i).start_offset < end_offset
+        in_right = i < right.size() and dereferenced(right, i).start_offset < end_offset
+        if not in_left or not in_right:
+            return in_left == in_right
+        if (dereferenced(left, i).epoch != dereferenced(right, i).epoch
+                or dereferenced(left, i).start_offset != dereferenced(right, i).start_offset):
+            return False
+        i += 1
 
 
 def parse(bytes content not None):

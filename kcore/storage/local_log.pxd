@@ -83,6 +83,7 @@ cdef class LocalLog:
     cdef int flush_to_disk(self, bint include_active) noexcept nogil
     cdef int sync_pinned(self, LogSegment** pinned, int32_t count) noexcept nogil
     cdef void unpin(self, LogSegment** pinned, int32_t count) noexcept nogil
+    cdef int prepare_recovery_point(self, int64_t target) noexcept nogil
     cdef void advance_recovery_point(self, int64_t target) noexcept nogil
     cdef void reset_end(self, int64_t offset) noexcept nogil
     cdef void purge_deleted(self, int64_t now_ms) noexcept nogil

@@ -76,11 +76,11 @@ cdef class Log(LocalLog):
                                   const ValidationResult* validated, AppendResult* result) noexcept nogil
     cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
                            int64_t now_ms) noexcept nogil
-    cdef int assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil
+    cdef void assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil
     cdef int truncate_locked(self, int64_t offset) noexcept nogil
     cdef int restart_locked(self, int64_t offset) noexcept nogil
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil
-    cdef int raise_start(self, int64_t offset) noexcept nogil
+    cdef void raise_start(self, int64_t offset) noexcept nogil
     cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil
     cdef int32_t deletable_count(self, int64_t now_ms) noexcept nogil
     cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil

@@ -222,18 +222,14 @@ cdef class Log(LocalLog):
         result.record_count = validated.record_count
         return NONE
 
-    cdef int assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil:
+    cdef void assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil:
         cdef BatchHeader header
         cdef size_t at = 0
-        cdef int outcome
         while at < size:
             read_batch_header(records + at, size - at, &header)
             if header.magic == 2 and header.partition_leader_epoch > self.leader_epochs.latest_epoch():
-                outcome = self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-                if outcome < 0:
-                    return outcome
+                self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
             at += <size_t>header.size_bytes
-        return 0
 
     cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
                            int64_t now_ms) noexcept nogil:
@@ -244,13 +240,12 @@ cdef class Log(LocalLog):
         cdef int outcome = 0
         if self.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
             outcome = self.roll_to(max(validated.first_offset, self.next_offset), now_ms)
-        if outcome >= 0:
-            outcome = self.assign_epochs(records, size)
         active = self.active_segment()
         if outcome >= 0:
             outcome = segment_write(active, records, size)
         if outcome < 0:
             return outcome
+        self.assign_epochs(records, size)
         position = active.size_bytes
         while at < size:
             read_batch_header(records + at, size - at, &header)
@@ -267,6 +262,9 @@ cdef class Log(LocalLog):
     cdef int prepare_roll(self, int64_t base_offset) noexcept nogil:
         self.producer_state.advance_map_end(base_offset)
         return self.producer_state.take_snapshot(self.disk, self.directory_path)
+
+    cdef int prepare_recovery_point(self, int64_t target) noexcept nogil:
+        return self.leader_epochs.write_when_changed(target)
 
     cdef int16_t flush_if_due(self) noexcept nogil:
         cdef int outcome
@@ -386,7 +384,8 @@ cdef class Log(LocalLog):
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
         cdef int outcome = self.cut_to(offset, now_ms)
         if outcome >= 0:
-            outcome = self.leader_epochs.truncate_from_end(offset)
+            self.leader_epochs.truncate_from_end(offset)
+            outcome = self.leader_epochs.write_when_changed(INT64_MAX)
         pthread_mutex_lock(&self.segments_lock)
         if self.first_offset > offset:
             atomic_store_64(&self.first_offset, offset)
@@ -402,7 +401,8 @@ cdef class Log(LocalLog):
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
         cdef int outcome = self.restart_at(offset, now_ms)
         if outcome >= 0:
-            outcome = self.leader_epochs.truncate_from_end(0)
+            self.leader_epochs.truncate_from_end(0)
+            outcome = self.leader_epochs.write_when_changed(INT64_MAX)
         if outcome >= 0:
             outcome = self.rebuild_producer_state(now_ms)
         pthread_mutex_lock(&self.segments_lock)
@@ -473,17 +473,16 @@ cdef class Log(LocalLog):
             outcome = self.roll_to(self.next_offset, now_ms)
         # The start goes first: a reader must not find an offset in range whose segment is no longer in the list.
         if outcome >= 0:
-            outcome = self.raise_start(self.segment_list[deleted[0]].base_offset)
-        if outcome >= 0:
+            self.raise_start(self.segment_list[deleted[0]].base_offset)
             outcome = self.remove_segments(0, deleted[0], now_ms)
         return outcome
 
-    cdef int raise_start(self, int64_t offset) noexcept nogil:
+    cdef void raise_start(self, int64_t offset) noexcept nogil:
         pthread_mutex_lock(&self.segments_lock)
         if offset > self.first_offset:
             atomic_store_64(&self.first_offset, offset)
         pthread_mutex_unlock(&self.segments_lock)
-        return self.leader_epochs.truncate_from_start(offset)
+        self.leader_epochs.truncate_from_start(offset)
 
     cdef int finish(self) noexcept nogil:
         """Snapshot, indexes and file sizes as a clean shutdown leaves them."""
@@ -493,6 +492,8 @@ cdef class Log(LocalLog):
             outcome = segment_finish(active)
         if outcome >= 0 and active.offset_index.writable:
             outcome = segment_sync(active)
+        if outcome >= 0:
+            outcome = self.leader_epochs.write_when_changed(self.next_offset)
         return outcome
 
     # --- Python's face ----------------------------------------------------------------------------------------------
@@ -674,7 +675,6 @@ cdef class Log(LocalLog):
 
     def increment_start_offset(self, int64_t offset):
         """Hides the records below `offset` (DeleteRecords); OffsetOutOfRangeError above the high watermark."""
-        cdef int outcome = 0
         cdef bint allowed, usable
         with nogil:
             pthread_mutex_lock(&self.append_lock)
@@ -682,13 +682,12 @@ cdef class Log(LocalLog):
             usable = not self.closed and not self.is_offline()
             allowed = offset <= self.high_watermark()
             if usable and allowed and offset > self.first_offset:
-                outcome = self.raise_start(offset)
+                self.raise_start(offset)
             pthread_mutex_unlock(&self.append_lock)
         if not usable:
             self.raise_error(KAFKA_STORAGE_ERROR, None)
         if not allowed:
             self.raise_error(OFFSET_OUT_OF_RANGE, None)
-        self.check_disk(outcome)
 
     def delete_old_segments(self, int64_t now_ms):
         """Removes the segments that retention has passed, and the files of those removed long enough ago.
@@ -760,11 +759,9 @@ cdef class Log(LocalLog):
         return self.leader_epochs.latest_epoch()
 
     def assign_epoch_start(self, int32_t epoch, int64_t offset):
-        """Notes, on disk too, that `epoch` starts at `offset`; an epoch that is known already changes nothing."""
-        cdef int outcome
+        """Notes that `epoch` starts at `offset`; an epoch that is known already changes nothing."""
         with nogil:
-            outcome = self.leader_epochs.assign(epoch, offset)
-        self.check_disk(outcome)
+            self.leader_epochs.assign(epoch, offset)
 
 
 cdef AppendInfo append_info(const AppendResult* result):

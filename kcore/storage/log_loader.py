@@ -92,15 +92,19 @@ class LogLoader:
         names = self._remove_leftovers(self._disk.listdir(self._directory))
         offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]
         self._remove_orphans(names, set(offsets))
-        if not self._log.leader_epochs.load() and offsets:
-            self._rescan_for_epochs()
+        epochs_are_known = self._log.leader_epochs.load()
         for offset in offsets:
             self._recovery.add_segment(offset)
+        epochs_are_lost = not epochs_are_known and self._has_flushed_records(offsets)
+        if epochs_are_lost:
+            self._rescan_for_epochs()
         self._recover(names, offsets)
         end_offset = self._open_active()
         start_offset = min(max(self._log_start_offset, self._recovery.segment_range(0)[0]), end_offset)
         recovery_point = end_offset if self._clean_shutdown else min(self._recovery_point, end_offset)
         self._recovery.finish(start_offset, end_offset, recovery_point)
+        if epochs_are_lost:
+            self._recovery.write_epochs()
         self._remove_stray_snapshots()
 
     # Leftovers of what a crash interrupted
@@ -147,6 +151,12 @@ class LogLoader:
                     log.warn("Removed %s: there is no segment that it indexes", self._path(name))
                     self._remove(name)
 
+    def _has_flushed_records(self, offsets: list[int]) -> bool:
+        """Whether there are records whose epochs only the file knows: those above the recovery point are read anyway."""
+        if not offsets or not (self._clean_shutdown or offsets[0] < self._recovery_point):
+            return False
+        return any(self._recovery.segment_range(index)[1] for index in range(len(offsets)))
+
     def _rescan_for_epochs(self) -> None:
         """Without its file the epochs are learnt from the batches."""
         log.info("%s has no readable leader-epoch-checkpoint: its segments are read to make one", self._name)
@@ -159,11 +169,15 @@ class LogLoader:
         """Scans what a crash may have torn, and builds indexes that are missing or wrong."""
         present = set(names)
         index = 0
+        epochs_are_trusted = True
         while index < len(offsets):  # which recovery may shorten
             base = offsets[index]
             following = offsets[index + 1] if index + 1 < len(offsets) else None
             unflushed = not self._clean_shutdown and (following is None or following > self._recovery_point)
             if unflushed:
+                if epochs_are_trusted:
+                    self._recovery.forget_epochs_from(base)
+                    epochs_are_trusted = False
                 self._recover_segment(index, offsets)
             elif not self._has_indexes(index, base, present):
                 log.warn(

@@ -26,4 +26,4 @@ cdef class LogRecovery:
     cdef void scan_batches(self, LogSegment* segment, SegmentScan scan) noexcept nogil
     cdef const char* check_batch(self, LogSegment* segment, const uint8_t* batch, int64_t available,
                                  int64_t next_offset, int64_t* size_bytes, int64_t* last_offset) noexcept nogil
-    cdef int note_batch(self, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil
+    cdef void note_batch(self, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil

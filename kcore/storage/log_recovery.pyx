@@ -110,6 +110,17 @@ cdef class LogRecovery:
             segment.max_timestamp = -1
         return bool(sane)
 
+    def forget_epochs_from(self, int64_t offset):
+        """The batches from `offset` on will say anew which epochs began there."""
+        self.log.leader_epochs.truncate_from_end(offset)
+
+    def write_epochs(self):
+        """Makes the file that was missing."""
+        cdef int outcome
+        with nogil:
+            outcome = self.log.leader_epochs.write_when_changed(self.log.next_offset)
+        self.log.disk_owner.check(outcome, self.log.directory)
+
     # --- scanning ---------------------------------------------------------------------------------------------------
 
     def scan(self, int32_t index):
@@ -190,18 +201,15 @@ cdef class LogRecovery:
                 break
             read_batch_header(batch, <size_t>head, &header)
             if header.magic == 2:
-                scan.outcome = self.note_batch(segment, &header, position)
-                if scan.outcome < 0:
-                    return
+                self.note_batch(segment, &header, position)
             scan.next_offset = last_offset + 1
             position += size_bytes
         scan.valid_bytes = position
 
-    cdef int note_batch(self, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil:
+    cdef void note_batch(self, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil:
         segment_index_batch(segment, header, position, self.log.limits.index_interval_bytes)
         if header.partition_leader_epoch > self.log.leader_epochs.latest_epoch():
-            return self.log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-        return 0
+            self.log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     def find_sound_batch(self, int32_t index, int64_t position, int64_t next_offset):
         """The base offset of the first sound batch at or after a position of a scanned segment, or None."""
@@ -269,11 +277,9 @@ cdef class LogRecovery:
         log.flushed_offset = min(recovery_point, end_offset)
         with nogil:
             log.remember_boundary(log.end_metadata())
-            outcome = log.leader_epochs.truncate_from_end(end_offset)
-            if outcome >= 0:
-                outcome = log.leader_epochs.truncate_from_start(start_offset)
-            if outcome >= 0:
-                outcome = log.rebuild_producer_state(log.disk.now_ms(log.disk.context))
+            log.leader_epochs.truncate_from_end(end_offset)
+            log.leader_epochs.truncate_from_start(start_offset)
+            outcome = log.rebuild_producer_state(log.disk.now_ms(log.disk.context))
             if outcome >= 0:
                 outcome = log.locate(start_offset, &log.high_watermark_at)
             log.refresh_first_unstable()

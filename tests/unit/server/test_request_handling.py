@@ -154,7 +154,12 @@ def failing(handle_error: Exception, response_error: Exception | None = None) ->
     ("kind", "text", "code"), [(RuntimeError, "boom", -1), (KeyError, "x", -1), (errors.PolicyViolationError, "no", 44)]
 )
 def test_a_failing_handler_is_answered_in_the_shape_of_its_api(
-    client: RawClient, monkeypatch: pytest.MonkeyPatch, log_lines: io.StringIO, kind: type[Exception], text: str, code: int
+    client: RawClient,
+    monkeypatch: pytest.MonkeyPatch,
+    log_lines: io.StringIO,
+    kind: type[Exception],
+    text: str,
+    code: int,
 ) -> None:
     # Made here: as a parameter it would live, and through its traceback the broker, until the end of the session.
     monkeypatch.setattr(served.BY_KEY[60], "_module", failing(kind(text)))

@@ -96,6 +96,7 @@ def test_the_leader_epoch_file_is_text(place: LogPlace) -> None:
     log = place.open()
     for epoch in (0, 0, 3, 17):
         log.append(batch(), epoch)
+    log.flush()
     assert place.read_file("leader-epoch-checkpoint") == b"0\n3\n0 0\n3 2\n17 3\n"
 
 

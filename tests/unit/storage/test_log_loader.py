@@ -311,3 +311,43 @@ def test_a_directory_that_cannot_be_read_is_an_error(place: LogPlace) -> None:
     place.disk.write_file_atomically(place.directory, b"a file, not a directory")
     with pytest.raises(OSError, match=r"orders-0"):
         place.open()
+
+
+def test_an_epoch_costs_no_write_until_its_records_are_flushed(place: LogPlace) -> None:
+    log = place.open()
+    log.append(batch(), 1)
+    log.flush()
+    assert place.read_file("leader-epoch-checkpoint") == b"0\n1\n1 0\n"
+    log.assign_epoch_start(2, 1)
+    log.flush()
+    log.append(batch(), 2)
+    assert place.read_file("leader-epoch-checkpoint") == b"0\n1\n1 0\n"
+    del log
+    # What the file does not know yet lies above the recovery point, and is read there.
+    log = place.open(recovery_point=1)
+    assert log.leader_epochs.snapshot() == [(1, 0), (2, 1)]
+    log.flush()
+    assert place.read_file("leader-epoch-checkpoint") == b"0\n2\n1 0\n2 1\n"
+
+
+def test_recovery_believes_the_batches_it_reads_more_than_the_epoch_file(place: LogPlace) -> None:
+    """The file may still name an epoch's start of before a crash that cut the log, and the epoch came again."""
+    log = place.open()
+    for epoch in (1, 1, 5, 5):
+        log.append(batch(), epoch)
+    del log
+    place.let_go()
+    place.write_file("leader-epoch-checkpoint", b"0\n2\n1 0\n5 3\n")
+    assert place.open().leader_epochs.snapshot() == [(1, 0), (5, 2)]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"0\n0\n"])
+def test_a_log_without_records_is_opened_in_silence(
+    place: LogPlace, content: bytes | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.open().close()
+    if content is not None:
+        place.write_file("leader-epoch-checkpoint", content)
+    for clean in (True, False):
+        assert place.open(clean_shutdown=clean).end_offset == 0
+    assert capsys.readouterr() == ("", "")
