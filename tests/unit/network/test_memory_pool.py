@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -116,6 +117,47 @@ def test_frame_larger_than_all_memory_is_received_alone(serve: Serve, probes: Mo
     assert wait_until(lambda: server.channel.memory.used == 0)
 
 
+def send_beginning(server: Server, client: Client, data: bytes, received: int) -> None:
+    """Sends, and comes back when at least `received` bytes of it are with the server."""
+    before = server.server.counters()["bytes_in"]
+    client.send(data)
+    assert wait_until(lambda: server.server.counters()["bytes_in"] - before >= received)
+
+
+def test_nobody_waits_for_memory_that_others_hold_while_they_wait(serve: Serve, probes: ModuleType) -> None:
+    """Were the first bytes of each frame to take all of the memory, none could ever be received to its end."""
+    server = serve(max_bytes=MIB)
+    frame = sized_request(probes.ECHO, 900 * KIB)
+    clients = [server.connect() for _ in range(6)]
+    for client in clients:
+        send_beginning(server, client, frame[: 20 * KIB], 16 * KIB)
+    senders = [start_sending(client, frame[20 * KIB :]) for client in clients]
+    for client, sender in zip(clients, senders, strict=True):
+        assert len(client.read()) > 800 * KIB
+        sender.join()
+
+
+def has_received_or_is_full(server: Server, received: int) -> bool:
+    memory = server.channel.memory
+    return memory.used >= memory.limit or server.server.counters()["bytes_in"] >= received
+
+
+def test_nobody_keeps_the_memory_of_a_frame_for_the_next_one(serve: Serve, probes: ModuleType) -> None:
+    server = serve(max_bytes=400 * KIB)
+    first, second = sized_request(probes.ECHO, 150 * KIB), sized_request(probes.ECHO, 300 * KIB)
+    clients = [server.connect() for _ in range(4)]
+    for number, client in enumerate(clients, 1):
+        beginning = start_sending(client, first + second[: 100 * KIB])
+        received = number * (len(first) + 16 * KIB)
+        assert wait_until(partial(has_received_or_is_full, server, received))
+        beginning.join()
+    senders = [start_sending(client, second[100 * KIB :]) for client in clients]
+    for client, sender in zip(clients, senders, strict=True):
+        assert len(client.read()) > 100 * KIB
+        assert len(client.read()) > 200 * KIB
+        sender.join()
+
+
 @pytest.mark.parametrize("processors", [1, 2])
 def test_client_that_never_pauses_starves_nobody(serve: Serve, probes: ModuleType, processors: int) -> None:
     """Memory for one frame at a time: those who wait get it between two frames of a stream."""
@@ -199,7 +241,12 @@ def test_who_waits_for_memory_is_not_idle(serve: Serve, probes: ModuleType) -> N
     sender = start_sending(waiting, frame)
     silent = server.connect()
     silent_is_closed = threading.Event()
-    watcher = threading.Thread(target=lambda: silent.is_closed_by_server() and silent_is_closed.set())
+
+    def watch() -> None:
+        if silent.is_closed_by_server():
+            silent_is_closed.set()
+
+    watcher = threading.Thread(target=watch)
     watcher.start()
     for position in range(MIB // 2, MIB - 1):
         holder.send(frame[position : position + 1])
