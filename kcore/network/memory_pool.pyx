@@ -7,7 +7,8 @@ the bound is overshot by at most one request. Once nothing is left, connections 
 asked, whichever processor they belong to, and each processor is woken for its own.
 
 Receiving ahead of known lengths is a comfort that may take half of the memory. So those who hold a buffer while they wait
-for a larger one never hold everything, and the others, who do not wait, give theirs back: nobody waits for ever.
+for a larger one never hold everything, and the others, who do not wait, give theirs back: nobody waits for ever. A request
+that was received so, with others behind it, counts twice while a handler has its copy: that may add another half.
 
 Concurrency: one atomic word has the bytes in use and whether anyone waits. To reserve and release is one atomic addition;
 the lock is taken when memory is short only, and nothing is locked under it. A release either comes before a claim is
