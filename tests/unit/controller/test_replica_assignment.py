@@ -48,8 +48,8 @@ def test_replication_factor_above_the_number_of_brokers() -> None:
     with pytest.raises(errors.InvalidReplicationFactorError) as caught:
         assign_replicas([1], 1, 3)
     assert caught.value.message == (
-        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only "
-        "1 broker(s) are registered."
+        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because "
+        "only 1 broker(s) are registered."
     )
 
 
