@@ -253,6 +253,14 @@ KEYS = (
         "Whether produce and fetch run natively on the network threads; off, handlers run them.",
     ),
     ConfigKey(
+        "kcli.log.max.open.segments",
+        INT,
+        0,
+        "How many finished log segments may be open for reading; beyond that those idle longest are closed. 0 is a "
+        "quarter of the files that the process may open (ulimit -n) when it starts.",
+        at_least(0),
+    ),
+    ConfigKey(
         "kcli.debug.hooks",
         BOOLEAN,
         False,

@@ -472,15 +472,16 @@ cdef class LocalLog:
         if kept < self.segment_count:
             outcome = self.remove_segments(kept, self.segment_count - kept, now_ms)
         last = self.active_segment()
+        segment_acquire(last)
         if outcome >= 0:
             outcome = segment_open(last)
         if outcome >= 0:
             outcome = segment_find_offset(last, offset, last.size_bytes, &header, &position)
-        if outcome < 0:
-            return outcome
         if outcome == BATCH_PAST_END:
             position = last.size_bytes
-        outcome = self.replace_active(last, position, offset)
+        if outcome >= 0:
+            outcome = self.replace_active(last, position, offset)
+        segment_release(last)
         if outcome >= 0:
             self.reset_end(offset)
         return outcome

@@ -432,12 +432,17 @@ cdef class Log(LocalLog):
     cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil:
         """The time by which retention measures a segment: its newest record's, or else its file's; negative: errno."""
         cdef DiskStat stat
-        cdef int outcome = segment_open(segment)
-        if outcome >= 0 and segment.max_timestamp >= 0:
-            return segment.max_timestamp
+        cdef int64_t newest_ms = -1
+        cdef int outcome
+        segment_acquire(segment)
+        outcome = segment_open(segment)
         if outcome >= 0:
+            newest_ms = segment.max_timestamp
+        if outcome >= 0 and newest_ms < 0:
             outcome = self.disk.fstat(self.disk.context, segment.descriptor, &stat)
-        return outcome if outcome < 0 else stat.modified_ms
+            newest_ms = stat.modified_ms
+        segment_release(segment)
+        return outcome if outcome < 0 else newest_ms
 
     cdef int32_t deletable_count(self, int64_t now_ms) noexcept nogil:
         """How many of the oldest segments the log start offset, retention.bytes or retention.ms have passed."""

@@ -152,7 +152,7 @@ class LogLoader:
                     self._remove(name)
 
     def _has_flushed_records(self, offsets: list[int]) -> bool:
-        """Whether there are records whose epochs only the file knows: those above the recovery point are read anyway."""
+        """Whether only the file knows the epochs of some records: those above the recovery point are read anyway."""
         if not offsets or not (self._clean_shutdown or offsets[0] < self._recovery_point):
             return False
         return any(self._recovery.segment_range(index)[1] for index in range(len(offsets)))

@@ -18,6 +18,7 @@ logs; it is not held over flushes, retention, recovery and callbacks.
 
 from __future__ import annotations
 
+from resource import RLIMIT_NOFILE, getrlimit
 from threading import RLock
 
 from kcore import errors, uuid
@@ -32,6 +33,7 @@ from kcore.storage.log_dirs import LogDirs, LogDirsError
 from kcore.storage.log_loader import load_log
 from kcore.storage.partition_metadata import write_topic_id
 from kcore.storage.recovery_threads import run_jobs
+from kcore.storage.segment import bound_open_segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +129,7 @@ class LogManager:
         `partition.metadata`.
         """
         self._log_dirs.on_failure = self._directory_failed
+        bound_open_segments(self._open_segment_limit())
         self._configs = {name: self._log_config(topic.overrides) for name, topic in topics.items()}
         self._log_dirs.claim(broker_id, cluster_id)
         scans = []
@@ -147,6 +150,10 @@ class LogManager:
         self._log_dirs.check_any_online()
         self._is_started = True
         self._schedule_tasks()
+
+    def _open_segment_limit(self) -> int:
+        """`kcli.log.max.open.segments`; the other descriptors are for active segments, three each, and connections."""
+        return self._config.number("kcli.log.max.open.segments") or max(1, getrlimit(RLIMIT_NOFILE)[0] // 4)
 
     def _load_jobs(self, scan: LogDirScan, topics: Mapping[str, HostedTopic]) -> list[Callable[[], None]]:
         def job(key: TopicPartition) -> Callable[[], None]:

@@ -23,8 +23,8 @@ from kcore.storage.index_file cimport index_create
 from kcore.storage.log cimport Log
 from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_entry, offset_index_is_sane
 from kcore.storage.segment cimport (
-    BATCH_FOUND, LogSegment, segment_close_idle, segment_file_path, segment_find_batch, segment_find_max_timestamp,
-    segment_finish, segment_index_batch, segment_new, segment_open, segment_release, segment_stat,
+    BATCH_FOUND, LogSegment, segment_acquire, segment_close_idle, segment_file_path, segment_find_batch,
+    segment_find_max_timestamp, segment_finish, segment_index_batch, segment_new, segment_open, segment_release, segment_stat,
 )
 from kcore.storage.time_index cimport TIME_ENTRY_BYTES, time_index_is_sane
 
@@ -100,12 +100,16 @@ cdef class LogRecovery:
         """Whether both indexes can be read and fit the segment; an index without entries does."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
+        cdef bint sane = False
         with nogil:
+            segment_acquire(segment)
             outcome = segment_open(segment)
+            if outcome >= 0:
+                sane = (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
+                        and time_index_is_sane(&segment.time_index))
+            segment_close_idle(segment, 2)
+            segment_release(segment)
         self.log.disk_owner.check(outcome, self.log.directory)
-        sane = (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
-                and time_index_is_sane(&segment.time_index))
-        segment_close_idle(segment, 1)
         if not sane:
             segment.max_timestamp = -1
         return bool(sane)

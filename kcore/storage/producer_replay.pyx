@@ -16,7 +16,7 @@ from kcore.platform.disk cimport DiskOperations, read_whole_file
 from kcore.record.batch cimport CONTROL_MASK, BatchHeader
 from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport (
-    BATCH_FOUND, LogSegment, segment_find_batch, segment_find_offset, segment_open,
+    BATCH_FOUND, LogSegment, segment_acquire, segment_find_batch, segment_find_offset, segment_open, segment_release,
 )
 
 cdef enum:
@@ -105,7 +105,9 @@ cdef int replay_batch(ProducerStateManager producers, LogSegment* segment, const
 cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int64_t offset) noexcept nogil:
     cdef BatchHeader header
     cdef int64_t position = 0
-    cdef int outcome = segment_open(segment)
+    cdef int outcome
+    segment_acquire(segment)
+    outcome = segment_open(segment)
     if outcome >= 0:
         outcome = segment_find_offset(segment, offset, segment.size_bytes, &header, &position)
     while outcome == BATCH_FOUND:
@@ -114,4 +116,5 @@ cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int
         if outcome >= 0:
             outcome = segment_find_batch(segment, offset, position + header.size_bytes, segment.size_bytes, &header,
                                          &position)
+    segment_release(segment)
     return outcome

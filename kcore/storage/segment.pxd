@@ -3,8 +3,8 @@
 A segment is a reference-counted native structure, so that a roll needs no GIL and a response being sent pins the
 file it is sent from. `size_bytes` is published after the bytes are written: a reader that sees it may read below it.
 
-A segment that is only read is opened when it is first needed and may be closed again while nobody but the log holds
-it: call `segment_open` after `segment_acquire` and before touching `descriptor` or an index.
+A segment that is only read is opened when it is first needed and may be closed again, by any thread, while nobody but
+the log holds it: call `segment_open` after `segment_acquire` and before touching `descriptor` or an index.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -35,6 +35,10 @@ cdef struct LogSegment:
     bint deleted                 # renamed to *.deleted; unlink when the last reference goes
     int64_t delete_due_ms
     LogSegment* next_deleted
+    int32_t was_used             # since open_segments last looked at it
+    bint is_listed               # there; its lock guards this and the links
+    LogSegment* older_open
+    LogSegment* newer_open
 
 cdef enum BatchSearch:
     BATCH_FOUND = 1
@@ -50,8 +54,8 @@ cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil
 cdef int segment_stat(LogSegment* segment) noexcept nogil
 # Opens existing files; for appending when `writable`. Safe from any thread that holds a reference.
 cdef int segment_open(LogSegment* segment) noexcept nogil
-# Closes the files of a read-only segment if it has no more than `references`, the caller's own; the caller holds the
-# segments lock, so that nobody can come by another one meanwhile.
+# Closes the files of a read-only segment if it has no more than `references`, the caller's own and the log's. Whoever
+# acquires it meanwhile finds it open or opens it again.
 cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil
 cdef void segment_acquire(LogSegment* segment) noexcept nogil
 # Closes (and, when deleted, unlinks) the files with the last reference.

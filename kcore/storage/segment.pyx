@@ -28,6 +28,9 @@ from kcore.storage.index_file cimport (
     index_close, index_create, index_is_full, index_load, index_sync, index_write_back,
 )
 from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, OffsetPosition, offset_index_append, offset_index_lookup
+from kcore.storage.open_segments cimport (
+    open_segments_add, open_segments_bound, open_segments_count, open_segments_remove, open_segments_surplus,
+)
 from kcore.storage.time_index cimport (
     TIME_ENTRY_BYTES, TimestampOffset, time_index_last, time_index_lookup, time_index_maybe_append,
 )
@@ -37,6 +40,7 @@ cdef enum:
     PATH_CAPACITY = 4096
     SUFFIX_BYTES = 4             # ".log"
     SCAN_WINDOW_BYTES = 4096
+    CLOSED_PER_OPEN = 4
 
 cdef int32_t live = 0
 
@@ -55,6 +59,16 @@ cdef int32_t live_segments() noexcept nogil:
 def live_segment_count() -> int:
     """How many segments are in memory; zero once every log is closed and every response is sent."""
     return live_segments()
+
+
+def open_segment_count() -> int:
+    """How many finished segments of all logs have their files open for reading."""
+    return open_segments_count()
+
+
+def bound_open_segments(int32_t limit) -> None:
+    """Closes finished segments that nobody reads when more than `limit` are open; 0 takes the bound away."""
+    open_segments_bound(limit)
 
 
 cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, int64_t base_offset,
@@ -101,6 +115,7 @@ cdef int open_log_file(LogSegment* segment, int flags) noexcept nogil:
 
 
 cdef void close_files(LogSegment* segment) noexcept nogil:
+    open_segments_remove(segment)
     if segment.descriptor >= 0:
         segment.disk.close(segment.disk.context, segment.descriptor)
         segment.descriptor = -1
@@ -168,20 +183,46 @@ cdef int open_files(LogSegment* segment) noexcept nogil:
 cdef int segment_open(LogSegment* segment) noexcept nogil:
     cdef int outcome = 0
     if atomic_load_32(&segment.is_open):
+        if not atomic_load_32(&segment.was_used):
+            atomic_store_32(&segment.was_used, 1)
         return 0
     pthread_mutex_lock(&segment.open_lock)
     if not atomic_load_32(&segment.is_open):
         outcome = open_files(segment)
         if outcome >= 0:
             atomic_store_32(&segment.is_open, 1)
+            if not segment.writable:
+                open_segments_add(segment)
     pthread_mutex_unlock(&segment.open_lock)
+    close_surplus()
     return outcome
 
 
+cdef void close_surplus() noexcept nogil:
+    """Makes up for the one segment that was opened, and for a few that were held when their turn came."""
+    cdef LogSegment* segment
+    cdef int i
+    for i in range(CLOSED_PER_OPEN):
+        segment = open_segments_surplus()
+        if segment == NULL:
+            return
+        segment_close_idle(segment, 2)
+        segment_release(segment)
+
+
 cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil:
+    cdef bint was_open
     pthread_mutex_lock(&segment.open_lock)
-    if not segment.writable and atomic_load_32(&segment.references) <= references:
-        close_files(segment)
+    if not segment.writable:
+        # Closed first, counted then, each with a full barrier: who acquires the segment too late to be counted finds
+        # it closed, and waits for the lock.
+        was_open = atomic_load_32(&segment.is_open)
+        if was_open:
+            atomic_add_32(&segment.is_open, -1)
+        if atomic_add_32(&segment.references, 0) <= references:
+            close_files(segment)
+        elif was_open:
+            atomic_store_32(&segment.is_open, 1)
     pthread_mutex_unlock(&segment.open_lock)
 
 

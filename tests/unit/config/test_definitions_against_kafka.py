@@ -22,6 +22,7 @@ OURS_ALONE = {
     "metadata.store",  # chooses what KRaft and ZooKeeper modes choose in Kafka
     "log.validation.header.only",
     "kcli.fast.path.enable",
+    "kcli.log.max.open.segments",
     "kcli.debug.hooks",
     "kcli.debug.hold.ms",
 }
