@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import CommitFailedError
 
 from tests.interop.consumer import TIMEOUT_S
-from tests.interop.series import Received, Series
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-# Futures are awaited in portions, so that a long series does not keep all of them.
-PORTION = 10_000
+from tests.interop.series import Received, Series, portions
 
 
-def produce(server: str, topic: str, series: Series, settings: Mapping[str, object]) -> None:
-    """Returns when everything is acknowledged."""
+def produce(
+    server: str,
+    topic: str,
+    series: Series,
+    settings: Mapping[str, object],
+    milestones: Mapping[int, Callable[[], object]],
+) -> None:
+    """Returns when everything is acknowledged. At a milestone all before it is, and its function is called."""
 
     async def send_all() -> None:
         async with AIOKafkaProducer(bootstrap_servers=server, **settings) as producer:
-            for start in range(0, series.count, PORTION):
+            for numbers in portions(series, milestones):
+                if numbers.start in milestones:
+                    await asyncio.to_thread(milestones[numbers.start])
                 futures = [
                     await producer.send(
                         topic,
@@ -29,7 +35,7 @@ def produce(server: str, topic: str, series: Series, settings: Mapping[str, obje
                         headers=series.headers(number),
                         timestamp_ms=series.timestamp(number),
                     )
-                    for number in range(start, min(start + PORTION, series.count))
+                    for number in numbers
                 ]
                 await asyncio.wait_for(asyncio.gather(*futures), TIMEOUT_S)
 
@@ -41,8 +47,10 @@ class CommitWhenRevoked(ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer = consumer
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        if revoked:
-            await self.consumer.commit()
+        # Where the group does not know the member any more, its successors go on at the last commit.
+        with contextlib.suppress(CommitFailedError):
+            if revoked:
+                await self.consumer.commit()
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         pass
@@ -108,9 +116,14 @@ class AIOKafkaInteropConsumer:
             for one in records
         ]
 
-    def commit(self) -> None:
-        if self.consumer.assignment():
+    def commit(self) -> bool:
+        if not self.consumer.assignment():
+            return False
+        try:
             self.runner.run(self.consumer.commit())
+        except CommitFailedError:
+            return False
+        return True
 
     def close(self) -> None:
         self.runner.run(self.consumer.stop())

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.interop.consumer import TIMEOUT_S
 from tests.interop.series import Received, Series
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+NO_MEMBER = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS)
 
 
-def produce(server: str, topic: str, series: Series, settings: Mapping[str, object]) -> None:
-    """Returns when everything is acknowledged."""
+def produce(
+    server: str,
+    topic: str,
+    series: Series,
+    settings: Mapping[str, object],
+    milestones: Mapping[int, Callable[[], object]],
+) -> None:
+    """Returns when everything is acknowledged. At a milestone all before it is, and its function is called."""
     failures: list[object] = []
 
     def delivered(error: object, message: Message) -> None:
@@ -22,6 +28,9 @@ def produce(server: str, topic: str, series: Series, settings: Mapping[str, obje
 
     producer = Producer({"bootstrap.servers": server, **settings})
     for number in range(series.count):
+        if number in milestones:
+            assert producer.flush(TIMEOUT_S) == 0, f"not all before {number} is acknowledged"
+            milestones[number]()
         while True:
             try:
                 producer.produce(
@@ -76,7 +85,10 @@ class ConfluentConsumer:
         def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             self.commit()
 
-        self.consumer.subscribe([topic], on_revoke=revoked)
+        def lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            """Another member may have them by now: there is nothing to commit."""
+
+        self.consumer.subscribe([topic], on_revoke=revoked, on_lost=lost)
 
     def assigned(self) -> bool:
         return bool(self.consumer.assignment())
@@ -103,11 +115,18 @@ class ConfluentConsumer:
             message.headers() or [],
         )
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
         positions = [one for one in self.consumer.position(self.consumer.assignment()) if one.offset >= 0]
-        if positions:
-            for one in self.consumer.commit(offsets=positions, asynchronous=False):
-                assert one.error is None, one
+        if not positions:
+            # It has a position only where it has given out something since the partition was assigned.
+            return self.assigned()
+        try:
+            self.consumer.commit(offsets=positions, asynchronous=False)
+        except KafkaException as failure:
+            if failure.args[0].code() not in NO_MEMBER:
+                raise
+            return False
+        return True
 
     def close(self) -> None:
         self.consumer.close()

@@ -36,8 +36,8 @@ class InteropConsumer(Protocol):
     def poll(self, limit: int, timeout_s: float) -> list[Received]:
         """What comes next: some records, or none within the time."""
 
-    def commit(self) -> None:
-        """The positions behind what `poll` has given out."""
+    def commit(self) -> bool:
+        """The positions behind what `poll` has given out; False when the group does not know it as a member."""
 
     def close(self) -> None:
         """Leaves the group too."""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import CommitFailedError
 
 from tests.interop.consumer import TIMEOUT_S
-from tests.interop.series import Received, Series
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-# Futures are looked at in portions, so that a long series does not keep all of them.
-PORTION = 10_000
+from tests.interop.series import Received, Series, portions
 
 
-def produce(server: str, topic: str, series: Series, settings: Mapping[str, object]) -> None:
-    """Returns when everything is acknowledged."""
+def produce(
+    server: str,
+    topic: str,
+    series: Series,
+    settings: Mapping[str, object],
+    milestones: Mapping[int, Callable[[], object]],
+) -> None:
+    """Returns when everything is acknowledged. At a milestone all before it is, and its function is called."""
     producer = KafkaProducer(bootstrap_servers=server, **settings)
-    for start in range(0, series.count, PORTION):
+    for numbers in portions(series, milestones):
+        if numbers.start in milestones:
+            milestones[numbers.start]()
         futures = [
             producer.send(
                 topic,
@@ -26,7 +31,7 @@ def produce(server: str, topic: str, series: Series, settings: Mapping[str, obje
                 headers=series.headers(number),
                 timestamp_ms=series.timestamp(number),
             )
-            for number in range(start, min(start + PORTION, series.count))
+            for number in numbers
         ]
         producer.flush(TIMEOUT_S)
         for future in futures:
@@ -85,9 +90,14 @@ class KafkaPythonConsumer:
             for one in records
         ]
 
-    def commit(self) -> None:
-        if self.consumer.assignment():
+    def commit(self) -> bool:
+        if not self.consumer.assignment():
+            return False
+        try:
             self.consumer.commit()
+        except CommitFailedError:
+            return False
+        return True
 
     def close(self) -> None:
         self.consumer.close(autocommit=False)

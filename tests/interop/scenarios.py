@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.interop.consumer import TIMEOUT_S, InteropConsumer
@@ -20,6 +20,7 @@ CLIENTS = {
     "kafka-python": ("tests.interop.kafka_python_client", "KafkaPythonConsumer"),
     "aiokafka": ("tests.interop.aiokafka_client", "AIOKafkaInteropConsumer"),
 }
+NO_MILESTONES: Mapping[int, Callable[[], object]] = {}
 POLL_LIMIT = 5_000
 GROUP_POLL_LIMIT = 500
 # Until every member has partitions, the first ones must not read everything away.
@@ -33,8 +34,15 @@ def consumer_of(client: str, server: str, group: str | None, **settings: object)
     return made
 
 
-def produce(client: str, server: str, topic: str, series: Series, settings: Mapping[str, object]) -> int:
-    importlib.import_module(CLIENTS[client][0]).produce(server, topic, series, settings)
+def produce(
+    client: str,
+    server: str,
+    topic: str,
+    series: Series,
+    settings: Mapping[str, object],
+    milestones: Mapping[int, Callable[[], object]] = NO_MILESTONES,
+) -> int:
+    importlib.import_module(CLIENTS[client][0]).produce(server, topic, series, settings, milestones)
     return series.count
 
 
@@ -125,7 +133,9 @@ class GroupReading:
                 self.note(records, index, consumer.assigned())
                 if not together:
                     self.everyone_assigned.wait(SLOW_POLL_WAIT_S)
-            consumer.commit()
+            while not consumer.commit():
+                # The others leave at this time too: it has to join again before it may commit.
+                self.note(consumer.poll(SLOW_POLL_LIMIT, 1.0), index, consumer.assigned())
         finally:
             consumer.close()
         return read

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 Headers = list[tuple[str, bytes]]
@@ -19,6 +20,7 @@ Headers = list[tuple[str, bytes]]
 FILLER = base64.b64encode(b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(2048)))
 FILLER_BYTES = 64
 KEYS = 97
+PORTION = 10_000
 NO_KEY_EVERY = 5
 HEADERS_EVERY = 50
 
@@ -53,6 +55,13 @@ class Series(NamedTuple):
 
     def timestamp(self, number: int) -> int | None:
         return None if self.first_timestamp is None else self.first_timestamp + number
+
+
+def portions(series: Series, milestones: Iterable[int]) -> Iterator[range]:
+    """Its numbers in order, cut so that a client need not keep many futures, and at every milestone."""
+    cuts = sorted({*range(0, series.count, PORTION), *milestones, series.count})
+    for first, last in pairwise(cuts):
+        yield range(first, last)
 
 
 class Numbers(NamedTuple):

@@ -5,6 +5,8 @@ so that answers leave in the order of events. A partition of `__consumer_offsets
 until then its groups are answered COORDINATOR_LOAD_IN_PROGRESS.
 
 Membership lives in memory: after a restart members are unknown and join again, while committed offsets are read back.
+A group that nobody is in and that has no offsets ends at the next `end_idle_groups` (Kafka's `cleanupGroupMetadata`),
+and with it the memory of its generation; who still had hold of it is answered COORDINATOR_NOT_AVAILABLE, and asks again.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from kcore.coordinator.group.effects import Reply, StartTimer
 from kcore.coordinator.group.offset_log import OffsetLog
 from kcore.coordinator.group.offsets import CommittedOffset, Offsets
 from kcore.coordinator.group.partitioner import partition_for
-from kcore.coordinator.group.state import EMPTY, Group, JoinAttempt, join_failure, sync_failure
+from kcore.coordinator.group.state import Group, JoinAttempt, join_failure, sync_failure
 from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
     from kcore.config.broker import BrokerConfig
@@ -64,6 +66,7 @@ class GroupCoordinator:
     """
 
     def __init__(self, config: BrokerConfig, timer: Scheduler, now_ms: Callable[[], int]) -> None:
+        # What is configured counts until there is a topic, which keeps its number of partitions.
         self._partition_count = config.number("offsets.topic.num.partitions")
         self._initial_rebalance_delay_ms = config.number("group.initial.rebalance.delay.ms")
         self._max_size = config.number("group.max.size")
@@ -83,30 +86,54 @@ class GroupCoordinator:
         """The partition of `__consumer_offsets` that a group belongs to."""
         return partition_for(group_id, self._partition_count)
 
+    def announce(self, index: int, partition_count: int) -> None:
+        """A partition, one of so many, is about to be loaded."""
+        with self._lock:
+            self._partition_count = partition_count
+            self._loading.add(index)
+
     def load(self, partition: Partition) -> None:
-        """Reads a partition's commits back; its groups are served from then on."""
-        self.announce([partition.index])
+        """Reads the commits of an announced partition back; its groups are served from then on."""
         log = OffsetLog(partition, Offsets())
         try:
             count = log.load()
             with self._lock:
-                self._logs[partition.index] = log
+                if partition.index in self._loading:
+                    self._logs[partition.index] = log
         finally:
             with self._lock:
                 self._loading.discard(partition.index)
         if count:
             LOG.info("Loaded %d records of committed offsets from %s-%d", count, partition.topic, partition.index)
 
-    def announce(self, indexes: Iterable[int]) -> None:
-        """These partitions are about to be loaded."""
-        with self._lock:
-            self._loading.update(indexes)
-
     def unload(self, index: int) -> None:
-        """The partition is no longer ours."""
+        """The partition is no longer ours; its groups end on a handler thread, since the caller may hold any lock."""
         with self._lock:
             self._logs.pop(index, None)
             self._loading.discard(index)
+            lost = [slot for group_id, slot in self._slots.items() if self.partition_for(group_id) == index]
+            for slot in lost:
+                del self._slots[slot.group.group_id]
+        if lost:
+            self._timer.schedule(0, lambda: self._end(lost))
+
+    def _end(self, slots: list[GroupSlot]) -> None:
+        for slot in slots:
+            with slot.lock:
+                self._carry_out(slot, slot.group.end(codes.NOT_COORDINATOR))
+
+    def end_idle_groups(self) -> None:
+        """Forgets the groups that have neither members nor offsets; to be called now and then."""
+        for group_id, slot in list(self._slots.items()):
+            with slot.lock, self._lock:
+                log = self._logs.get(self.partition_for(group_id))
+                if slot.group.is_idle and log is not None and not log.offsets.of_group(group_id):
+                    self._carry_out(slot, slot.group.end(codes.COORDINATOR_NOT_AVAILABLE))
+                    self._slots.pop(group_id, None)
+
+    def coordinates(self, index: int) -> bool:
+        """Whether this partition's groups are served here, at the latest when its commits have been read back."""
+        return index in self._loading or index in self._logs
 
     def _availability_error(self, group_id: str) -> int:
         index = self.partition_for(group_id)
@@ -235,10 +262,28 @@ class GroupCoordinator:
         generation_id: int,
         offsets: Mapping[TopicPartition, tuple[int, int, str | None]],
     ) -> dict[TopicPartition, int]:
-        """OffsetCommit of (offset, leader epoch, metadata): a wire code for each partition."""
-        error = self._commit_error(group_id, member_id, generation_id)
+        """OffsetCommit of (offset, leader epoch, metadata): a wire code for each partition.
+
+        A group's lock is held until the commit is written, so that none of an old generation follows one of the next.
+        """
+        error = self._availability_error(group_id)
         if error:
             return dict.fromkeys(offsets, error)
+        slot = self._slots.get(group_id)
+        if slot is None:
+            # Offsets kept in Kafka by a client that manages its partitions itself.
+            error = codes.NONE if generation_id < 0 else codes.ILLEGAL_GENERATION
+            return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
+        with slot.lock:
+            error = slot.group.commit_error(member_id, generation_id, clock_ms())
+            return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
+
+    def _store(
+        self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, int, str | None]]
+    ) -> dict[TopicPartition, int]:
+        log = self._logs.get(self.partition_for(group_id))
+        if log is None:
+            return dict.fromkeys(offsets, codes.NOT_COORDINATOR)
         now_ms = self._now_ms()
         accepted = {}
         results = {}
@@ -247,27 +292,17 @@ class GroupCoordinator:
                 results[place] = codes.OFFSET_METADATA_TOO_LARGE
             else:
                 accepted[place] = CommittedOffset(offset, leader_epoch, metadata or "", now_ms)
-        error = self._logs[self.partition_for(group_id)].append(group_id, accepted, now_ms) if accepted else codes.NONE
+        error = log.append(group_id, accepted, now_ms) if accepted else codes.NONE
         results.update(dict.fromkeys(accepted, error))
         return results
-
-    def _commit_error(self, group_id: str, member_id: str, generation_id: int) -> int:
-        error = self._availability_error(group_id)
-        if error:
-            return error
-        slot = self._slots.get(group_id)
-        if slot is None:
-            # Offsets kept in Kafka by a client that manages its partitions itself.
-            return codes.NONE if generation_id < 0 else codes.ILLEGAL_GENERATION
-        with slot.lock:
-            return slot.group.commit_error(member_id, generation_id, clock_ms())
 
     def fetch_offsets(self, group_id: str) -> tuple[int, Mapping[TopicPartition, CommittedOffset]]:
         """OffsetFetch: a wire code and everything that the group committed."""
         error = self._availability_error(group_id)
         if error:
             return error, {}
-        return codes.NONE, self._logs[self.partition_for(group_id)].offsets.of_group(group_id)
+        log = self._logs.get(self.partition_for(group_id))
+        return (codes.NOT_COORDINATOR, {}) if log is None else (codes.NONE, log.offsets.of_group(group_id))
 
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: its committed offsets go with it (Kafka's `handleDeletedPartitions`)."""
@@ -275,13 +310,6 @@ class GroupCoordinator:
             logs = list(self._logs.values())
         for log in logs:
             log.forget_topic(topic, self._now_ms())
-
-    def describe_states(self) -> dict[str, str]:
-        """The state of every group known here, those that only have offsets included."""
-        with self._lock:
-            states = {group_id: EMPTY for log in self._logs.values() for group_id in log.offsets.groups()}
-            states.update((group_id, slot.group.state) for group_id, slot in self._slots.items())
-        return states
 
 
 def clock_ms() -> int:

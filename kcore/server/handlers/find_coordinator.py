@@ -56,6 +56,10 @@ def locate(context: RequestContext, key: str, key_type: int) -> Fields:
     image = broker.metadata_cache.image
     topic = image.topics[GROUP_METADATA_TOPIC]
     state = topic.partitions[partition_for(key, len(topic.partitions))]
+    if state.leader == broker.broker_id and not broker.group_coordinator.coordinates(state.partition):
+        # The metadata names this broker while it is still making the logs of a new `__consumer_offsets`. Clients ask
+        # again; of a commit that is sent here and refused some would tell their user.
+        raise errors.CoordinatorNotAvailableError(f"The coordinator of group {key} is not ready yet")
     leader = image.brokers.get(state.leader)
     address = None if leader is None else broker.address_of(leader, context.connection)
     if address is None:
