@@ -45,7 +45,6 @@ UNUSED_KEYS = (
     "offsets.commit.required.acks",
     "offsets.commit.timeout.ms",
     "offsets.load.buffer.size",
-    "offsets.retention.check.interval.ms",
     "offsets.retention.minutes",
     "offsets.topic.compression.codec",
     "quota.window.num",

@@ -66,7 +66,7 @@ KEYS = (
         "offsets.retention.check.interval.ms",
         LONG,
         600_000,
-        "How often expired offsets are looked for.",
+        "How often groups that have neither members nor offsets are forgotten.",
         at_least(1),
         HIGH,
     ),

@@ -212,6 +212,8 @@ class Broker:
             self.scheduler,
         )
         self.metadata_cache.subscribe(publisher.publish)
+        period_ms = self.config.number("offsets.retention.check.interval.ms")
+        self.scheduler.schedule("end-idle-groups", self.group_coordinator.end_idle_groups, period_ms, period_ms)
         if not self.log_manager.offline_directories():
             # The scan of the directories has set aside whatever was left of deleted topics.
             self.controller.finish_deletions()

@@ -80,7 +80,7 @@ class MetadataPublisher:
             minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
             partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
             if state.topic == GROUP_METADATA_TOPIC and not led_before:
-                self._coordinate(partition)
+                self._coordinate(partition, len(topic.partitions))
         except (OSError, KafkaError) as error:
             LOG.error("Partition %s-%d is offline: %s", state.topic, state.partition, error)
 
@@ -90,9 +90,9 @@ class MetadataPublisher:
         if state.topic == GROUP_METADATA_TOPIC:
             self._groups.unload(state.partition)
 
-    def _coordinate(self, partition: Partition) -> None:
+    def _coordinate(self, partition: Partition, partition_count: int) -> None:
         """Takes over the groups of a partition of `__consumer_offsets`; an empty one needs no background work."""
-        self._groups.announce([partition.index])
+        self._groups.announce(partition.index, partition_count)
         if partition.log.end_offset == partition.log.start_offset:
             self._groups.load(partition)
         else:

@@ -13,6 +13,7 @@ from threading import Lock
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.offsets import CommittedOffset, Offsets
+from kcore.errors import KafkaError
 from kcore.logger import get_logger
 from kcore.protocol.records import GROUP_METADATA_KEY, OFFSET_COMMIT_KEY, OFFSET_COMMIT_VALUE, version_of
 from kcore.record.decoder import decode_batches
@@ -96,10 +97,23 @@ class OffsetLog:
             for batch in decode_batches(outcome.records):
                 if not batch.is_control:
                     for record in batch:
-                        self._replay(record)
+                        self._replay_readable(record)
                         count += 1
                 offset = batch.next_offset
         return count
+
+    def _replay_readable(self, record: Record) -> None:
+        """One record that cannot be read, by whoever it was written, must not keep all groups from their offsets."""
+        try:
+            self._replay(record)
+        except KafkaError as error:
+            LOG.error(
+                "The record in %s-%d at offset %d is passed over: %s",
+                self._partition.topic,
+                self._partition.index,
+                record.offset,
+                error,
+            )
 
     def _replay(self, record: Record) -> None:
         key = record.key

@@ -2,6 +2,7 @@
 
     Empty --join--> PreparingRebalance --all joined, or time up--> CompletingRebalance --leader syncs--> Stable
     Stable, CompletingRebalance --join, leave, death--> PreparingRebalance;   any --last member gone--> Empty
+    any --end--> Dead
 
 Every event is a method that takes the time in milliseconds and answers a list of effects. Timers are named: the session
 of a member, a member id handed out but not used yet (KIP-394), the rebalance and the members that owe a SyncGroup.
@@ -453,12 +454,12 @@ class Group:
             return effects + self._prepare_rebalance()
         return effects
 
-    def _drop_member(self, member: Member) -> list[Effect]:
+    def _drop_member(self, member: Member, error: int = codes.UNKNOWN_MEMBER_ID) -> list[Effect]:
         effects: list[Effect] = [StopTimer(("session", member.member_id))]
         if member.awaiting_join is not None:
-            effects.append(Reply(member.awaiting_join, join_failure(codes.UNKNOWN_MEMBER_ID, member.member_id)))
+            effects.append(Reply(member.awaiting_join, join_failure(error, member.member_id)))
         if member.awaiting_sync is not None:
-            effects.append(Reply(member.awaiting_sync, sync_failure(codes.UNKNOWN_MEMBER_ID)))
+            effects.append(Reply(member.awaiting_sync, sync_failure(error)))
         del self.members[member.member_id]
         self.owing_sync.discard(member.member_id)
         if self.leader_id == member.member_id:
@@ -470,6 +471,23 @@ class Group:
         effects: list[Effect] = [StopTimer(("pending", member_id))]
         if self.state == PREPARING_REBALANCE:
             effects += self._complete_rebalance_if_all_joined()
+        return effects
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Nobody is in the group, and nobody was told to come back."""
+        return self.state == EMPTY and not self.pending_members
+
+    def end(self, error: int) -> list[Effect]:
+        """The group is not kept here any more: whoever waits is answered `error`, and no timer is left."""
+        effects: list[Effect] = [StopTimer(REBALANCE_TIMER), StopTimer(SYNC_TIMER)]
+        effects += [StopTimer(("pending", member_id)) for member_id in self.pending_members]
+        self.pending_members.clear()
+        for member in list(self.members.values()):
+            effects += self._drop_member(member, error)
+        self.state = DEAD
         return effects
 
 
