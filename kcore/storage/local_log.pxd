@@ -55,6 +55,8 @@ cdef class LocalLog:
     cdef int32_t floor_index(self, int64_t offset) noexcept nogil
     cdef LogOffsetMetadata end_metadata(self) noexcept nogil
     cdef bint recent_boundary(self, int64_t offset, LogOffsetMetadata* out) noexcept nogil
+    cdef void set_end(self, int64_t offset) noexcept nogil
+    cdef void end_moved_back(self) noexcept nogil
     cdef void publish_append(self, int64_t size_bytes, int64_t last_offset) noexcept nogil
     cdef int64_t bytes_between(self, int64_t segment_base_offset, int64_t position,
                                const LogOffsetMetadata* end) noexcept nogil
@@ -85,7 +87,6 @@ cdef class LocalLog:
     cdef void unpin(self, LogSegment** pinned, int32_t count) noexcept nogil
     cdef int prepare_recovery_point(self, int64_t target) noexcept nogil
     cdef void advance_recovery_point(self, int64_t target) noexcept nogil
-    cdef void reset_end(self, int64_t offset) noexcept nogil
     cdef void purge_deleted(self, int64_t now_ms) noexcept nogil
     cdef int16_t fail(self, int outcome) noexcept nogil
     cdef bint is_offline(self) noexcept nogil

@@ -454,8 +454,10 @@ cdef class LocalLog:
         if outcome < 0:
             segment_release(segment)
             return outcome
+        # At once: a reader must not be bounded by what stood where the file has ended.
         pthread_mutex_lock(&self.segments_lock)
         self.segment_list[self.segment_count - 1] = segment
+        self.set_end(offset)
         pthread_mutex_unlock(&self.segments_lock)
         segment_release(old)
         return 0
@@ -482,17 +484,18 @@ cdef class LocalLog:
         if outcome >= 0:
             outcome = self.replace_active(last, position, offset)
         segment_release(last)
-        if outcome >= 0:
-            self.reset_end(offset)
         return outcome
 
-    cdef void reset_end(self, int64_t offset) noexcept nogil:
-        pthread_mutex_lock(&self.segments_lock)
+    cdef void set_end(self, int64_t offset) noexcept nogil:
+        """The log end moves back; the caller holds segments_lock."""
         self.recent_count = 0
         atomic_store_64(&self.next_offset, offset)
         if self.flushed_offset > offset:
             atomic_store_64(&self.flushed_offset, offset)
-        pthread_mutex_unlock(&self.segments_lock)
+        self.end_moved_back()
+
+    cdef void end_moved_back(self) noexcept nogil:
+        """What a log of more than segments has to lower in the same moment."""
 
     cdef int restart_at(self, int64_t offset, int64_t now_ms) noexcept nogil:
         """Drops everything; the log goes on, empty, at `offset`."""
@@ -501,7 +504,9 @@ cdef class LocalLog:
         if outcome >= 0:
             outcome = self.begin_segment(0, offset, now_ms)
         if outcome >= 0:
-            self.reset_end(offset)
+            pthread_mutex_lock(&self.segments_lock)
+            self.set_end(offset)
+            pthread_mutex_unlock(&self.segments_lock)
         return outcome
 
     # --- Python's face ----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from kcore import errors
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE
 from kcore.platform.disk cimport Disk, DiskStat
 from kcore.platform.sync cimport (
-    atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_load_32, atomic_load_64, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader, read_batch_header
 from kcore.record.validator cimport (
@@ -124,6 +124,9 @@ cdef class Log(LocalLog):
             moved = True
         pthread_mutex_unlock(&self.segments_lock)
         return moved
+
+    cdef void end_moved_back(self) noexcept nogil:
+        self.lower_high_watermark()
 
     cdef void lower_high_watermark(self) noexcept nogil:
         """After the log end moved back."""
@@ -392,14 +395,19 @@ cdef class Log(LocalLog):
         pthread_mutex_unlock(&self.segments_lock)
         if outcome >= 0:
             outcome = self.rebuild_producer_state(now_ms)
+        if outcome < 0:
+            # Half done, nothing may be appended to it: the log's end and its segments need not agree.
+            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
         pthread_mutex_lock(&self.segments_lock)
-        self.lower_high_watermark()
+        self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
         return outcome
 
     cdef int restart_locked(self, int64_t offset) noexcept nogil:
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
         cdef int outcome = self.restart_at(offset, now_ms)
+        if outcome < 0:
+            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
         if outcome >= 0:
             self.leader_epochs.truncate_from_end(0)
             outcome = self.leader_epochs.write_when_changed(INT64_MAX)
@@ -710,19 +718,24 @@ cdef class Log(LocalLog):
         self.check_disk(outcome)
         return deleted
 
-    def close(self):
-        """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused afterwards."""
+    def close(self, bint for_deletion=False):
+        """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused afterwards.
+
+        `for_deletion` writes nothing, so that a topic can be deleted from a disk that is full.
+        """
         cdef int outcome = 0
         cdef int32_t i
         with nogil:
             # A flush that is under way ends first: both would sync and close the active segment's indexes.
             pthread_mutex_lock(&self.flush_lock)
             pthread_mutex_lock(&self.append_lock)
-            if not self.closed and self.segment_count and not self.is_offline():
+            if not self.closed and self.segment_count and not self.is_offline() and not for_deletion:
                 outcome = self.finish()
             pthread_mutex_lock(&self.segments_lock)
             self.closed = True
             for i in range(self.segment_count):
+                # Nobody appends any more, even where the segment could not be finished.
+                self.segment_list[i].writable = False
                 segment_close_idle(self.segment_list[i], 1)
             pthread_mutex_unlock(&self.segments_lock)
             pthread_mutex_unlock(&self.append_lock)

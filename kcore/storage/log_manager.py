@@ -319,7 +319,7 @@ class LogManager:
     def _set_aside_for_removal(self, key: TopicPartition, entry: ManagedLog) -> None:
         log_dir = entry.log_dir
         name = renamed(*key, DELETE_SUFFIX)
-        entry.log.close()
+        entry.log.close(for_deletion=True)
         self._disk.rename(f"{log_dir.path}/{directory_name(*key)}", f"{log_dir.path}/{name}")
         log.info("Log of partition %s-%d is marked for deletion as %s", *key, name)
         self._schedule_removal(log_dir, name, entry.config.file_delete_delay_ms)

@@ -19,7 +19,7 @@ from kcore.record.batch cimport (
     BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_INVALID, BATCH_OLD_MAGIC, BATCH_UNKNOWN_MAGIC,
     MAGIC_POSITION, BatchHeader, BatchStatus, has_valid_checksum, read_batch_header,
 )
-from kcore.storage.index_file cimport index_create
+from kcore.storage.index_file cimport index_create, index_sync
 from kcore.storage.log cimport Log
 from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_entry, offset_index_is_sane
 from kcore.storage.segment cimport (
@@ -246,6 +246,10 @@ cdef class LogRecovery:
             outcome = segment_finish(segment)
             if outcome >= 0:
                 outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
+            if outcome >= 0:
+                outcome = index_sync(&segment.offset_index, segment.disk)
+            if outcome >= 0:
+                outcome = index_sync(&segment.time_index, segment.disk)
         segment_close_idle(segment, 1)
         self.log.disk_owner.check(outcome, self.log.directory)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kcore.replication.partition import FetchOutcome, Partition
     from kcore.server.request_context import Fields, RequestContext
+    from kcore.storage.log import Log
 
 FIRST_BY_TOPIC_ID = 13
 FIRST_WITH_REPLICA_STATE = 15
@@ -31,11 +32,12 @@ NO_EPOCH = -1
 class FetchError:
     """A partition that cannot be read."""
 
-    __slots__ = ("code", "diverging_epoch")
+    __slots__ = ("code", "diverging_epoch", "log")
 
-    def __init__(self, code: int, diverging_epoch: tuple[int, int] | None = None) -> None:
+    def __init__(self, code: int, diverging_epoch: tuple[int, int] | None = None, log: Log | None = None) -> None:
         self.code = code
         self.diverging_epoch = diverging_epoch
+        self.log = log
 
 
 class FetchAttempt:
@@ -193,11 +195,14 @@ def divergence(partition: Partition, asked: Any) -> FetchError | None:
     """Whether what the client read last is not in this log: then it is told where the two part (KIP-595)."""
     if asked.last_fetched_epoch == NO_EPOCH:
         return None
+    code = partition.leadership_error(asked.current_leader_epoch)
+    if code != errors.NONE:
+        return FetchError(code)
     epoch, end_offset = partition.log.end_offset_for_epoch(asked.last_fetched_epoch)
     if epoch == NO_EPOCH:
         return FetchError(errors.OffsetOutOfRangeError.code)
     if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
-        return FetchError(errors.NONE, (epoch, end_offset))
+        return FetchError(errors.NONE, (epoch, end_offset), partition.log)
     return None
 
 
@@ -215,6 +220,10 @@ def failure(index: int, error: FetchError) -> Fields:
     if error.diverging_epoch is not None:
         epoch, end_offset = error.diverging_epoch
         fields["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
+    if error.log is not None:
+        fields["high_watermark"] = error.log.high_watermark
+        fields["last_stable_offset"] = error.log.last_stable_offset
+        fields["log_start_offset"] = error.log.start_offset
     return fields
 
 

@@ -407,3 +407,20 @@ def test_producers_at_the_same_time_lose_nothing(broker: Broker) -> None:
     for number in range(4):
         mine = [value for _, value in read if value.startswith(b"%d-" % number)]
         assert mine == [b"%d-%d" % (number, index) for index in range(50)]
+
+
+def test_a_fetch_behind_a_lost_epoch_learns_where_the_logs_part(broker: Broker, client: RawClient) -> None:
+    """KIP-595; whether the asker knows the leader's epoch is asked before that."""
+    client.create_topic("parted")
+    produce(client, "parted", batch([b"a", b"b", b"c"]))
+    partition = broker.replica_manager.partition("parted", 0)
+    assert partition is not None
+    epoch = partition.leader_epoch
+    for known, code in ((epoch, 0), (-1, 0), (epoch + 1, UNKNOWN_LEADER_EPOCH)):
+        fields = fetch_fields(client, "parted", 9, leader_epoch=known)
+        fields["topics"][0]["partitions"][0]["last_fetched_epoch"] = epoch  # type: ignore[index]
+        part = client.request(apis.FETCH, 12, fields).responses[0].partitions[0]
+        assert part.error_code == code
+        diverging = part.diverging_epoch
+        assert (diverging.epoch, diverging.end_offset) == ((-1, -1) if code else (epoch, 3))
+        assert (part.high_watermark, part.log_start_offset) == ((-1, -1) if code else (3, 0))

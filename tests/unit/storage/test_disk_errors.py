@@ -131,3 +131,30 @@ def test_a_closed_log_touches_no_file_any_more(place: LogPlace) -> None:
     log.close()
     assert not log.is_offline
     assert not place.disk.exists(place.directory)
+
+
+def test_closing_a_log_for_deletion_writes_nothing(place: LogPlace) -> None:
+    """The disk may be full, which is why the topic is deleted."""
+    log = place.open()
+    append_each(log, 3)
+    before = {name: place.read_file(name) for name in place.names()}
+    log.close(for_deletion=True)
+    assert {name: place.read_file(name) for name in place.names()} == before
+    if isinstance(place.disk, MemoryDisk):
+        assert place.disk.open_descriptors == 0
+    with pytest.raises(STORAGE_ERROR):
+        log.append(batch())
+
+
+def test_a_truncation_that_stops_half_way_ends_the_logs_service(tmp_path: Path) -> None:
+    place = LogPlace(RealDisk(), str(tmp_path / "orders-0"))
+    log = place.open({"segment.bytes": 400})
+    append_each(log, 12)
+    last = log.segments[-2]
+    with open(last.path, "r+b") as damaged:
+        damaged.write(b"\xff" * 12)
+    with pytest.raises(errors.KafkaError):
+        log.truncate_to(last.base_offset + 1)
+    assert log.is_offline
+    with pytest.raises(STORAGE_ERROR):
+        log.append(batch())
