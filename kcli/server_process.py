@@ -7,6 +7,7 @@ ends in the same `serve`.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import NamedTuple
@@ -82,7 +83,10 @@ def serve(arguments: ServerArguments) -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        raise Failure(str(error)) from None
+        text = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            text += "; choose another --port, or stop the process that listens there"
+        raise Failure(text) from None
     finally:
         for directory in served:
             remove_pid_file(directory)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kcore.client.consumer import Consumer
 
 POLL_MS = 500.0
+MAX_OFFSET = 2**63 - 1
 
 
 @click.command("console-consumer")
@@ -85,6 +86,8 @@ def command(
         raise UsageFailure("--offset: needs --partition too, since offsets count within one")
     if partition is not None and group is not None:
         raise UsageFailure("--partition and --group: a group's members are given their partitions; leave one out")
+    if group == "":
+        raise UsageFailure("--group: the name is empty; leave the option out to read without a group")
     settings = gather(consumer_config, consumer_properties, "--consumer-property")
     if isolation_level is not None:
         settings["isolation.level"] = isolation_level
@@ -130,6 +133,8 @@ def _offset(consumer: Consumer, partition: Any, text: str) -> int:
         return consumer.end_offsets([partition])[partition]
     if not text.isdecimal():
         raise UsageFailure(f"--offset {text!r}: must be a number, earliest or latest")
+    if int(text) > MAX_OFFSET:
+        raise UsageFailure(f"--offset {text}: must be no more than {MAX_OFFSET}, the largest offset there can be")
     return int(text)
 
 

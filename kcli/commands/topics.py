@@ -48,8 +48,8 @@ def command() -> None:
 @command.command("create")
 @click.argument("topic_argument", metavar="[TOPIC]", required=False)
 @topic_option
-@click.option("--partitions", type=click.IntRange(min=1), help="Default: num.partitions of the broker.")
-@click.option("--replication-factor", type=click.IntRange(min=1), help="Default: the broker's.")
+@click.option("--partitions", type=click.IntRange(1, 2**31 - 1), help="Default: num.partitions of the broker.")
+@click.option("--replication-factor", type=click.IntRange(1, 2**15 - 1), help="Default: the broker's.")
 @click.option("--replica-assignment", metavar="ID:ID,...", help="The brokers of each partition, the leader first.")
 @click.option("--config", "configs", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic.")
 @click.option("--if-not-exists", is_flag=True, help="Succeed when the topic is there already.")
@@ -298,6 +298,10 @@ def _names(argument: str | None, option: str | None) -> list[str]:
     names = [name.strip() for name in (argument or option or "").split(",") if name.strip()]
     if not names:
         raise UsageFailure("--topic: the name is empty")
+    for name in names:
+        # The system's encoding keeps bytes that are no text as surrogates, which no request can carry.
+        if not name.isprintable():
+            raise UsageFailure(f"--topic {name!r}: a topic's name is of letters, digits, '.', '_' and '-'")
     return names
 
 

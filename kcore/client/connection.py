@@ -107,7 +107,7 @@ class Connection:
         self._filled = 0
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_open(self) -> bool:

@@ -53,6 +53,7 @@ def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], 
     from kcore.server.broker import Broker
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    raise_descriptor_limit()
     signals = SignalPipe()
     try:
         broker = Broker(BrokerConfig(properties), on_fatal=signals.wake)
@@ -69,6 +70,14 @@ def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], 
         return 1 if broker.failed else 0
     finally:
         signals.close()
+
+
+def raise_descriptor_limit() -> None:
+    """Every partition keeps files open: the process may have as many as the system allows it (the JVM's MaxFDLimit)."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def start(broker: Broker) -> None:

@@ -143,8 +143,19 @@ def test_usage(kcli: Kcli) -> None:
     assert kcli("console-consumer", "--topic", "t", "--offset", "3").stderr == (
         "kcli: --offset: needs --partition too, since offsets count within one\n"
     )
+    assert kcli("console-consumer", "--topic", "t", "--group", "").stderr == (
+        "kcli: --group: the name is empty; leave the option out to read without a group\n"
+    )
     missing = kcli("console-consumer", "--topic", "no-such-topic", "--from-beginning")
     assert missing.code == 1
     assert "kcli topics create no-such-topic" in missing.stderr
     beyond = kcli("console-consumer", "--topic", "__none", "--partition", "0")
     assert beyond.code == 1
+
+
+def test_an_offset_that_there_cannot_be_is_usage(kcli: Kcli, topic: str) -> None:
+    refused = kcli("console-consumer", "--topic", topic, "--partition", "0", "--offset", str(2**63))
+    assert refused.code == 2
+    assert refused.stderr.splitlines()[-1] == (
+        f"kcli: --offset {2**63}: must be no more than {2**63 - 1}, the largest offset there can be"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -70,8 +71,22 @@ def test_a_port_in_use_is_named(tmp_path: Path, offline: Kcli) -> None:
     with BrokerProcess(tmp_path / "first") as broker:
         second = offline("server-start", "--data-dir", tmp_path / "second", "--port", str(broker.port))
     assert second.code == 1
-    assert str(broker.port) in second.stderr.splitlines()[-1]
+    assert second.stderr.splitlines()[-1] == (
+        f"kcli: cannot listen on PLAINTEXT://127.0.0.1:{broker.port}: Address already in use; choose another --port, "
+        "or stop the process that listens there"
+    )
     assert "Traceback" not in second.stderr
+
+
+def test_a_broker_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+    try:
+        with BrokerProcess(tmp_path / "data") as broker:
+            assert resource.prlimit(broker.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_after_kill_9_the_pid_file_names_nobody(tmp_path: Path, offline: Kcli) -> None:

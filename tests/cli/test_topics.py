@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+
+import pytest
 
 from tests.cli.conftest import Kcli
 
@@ -103,3 +106,21 @@ def test_usage(kcli: Kcli) -> None:
     refused = kcli("topics", "create", "bad/name")
     assert refused.code == 1
     assert "INVALID_TOPIC_EXCEPTION" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("x", "--partitions", "2147483648"),
+        ("x", "--partitions", "0"),
+        ("x", "--replication-factor", "32768"),
+        (b"bytes-\xff",),
+        ("two\nlines",),
+    ],
+)
+def test_what_no_request_can_carry_is_usage(kcli: Kcli, arguments: tuple[str | bytes, ...]) -> None:
+    refused = kcli("topics", "create", *map(os.fsdecode, arguments))
+    assert (refused.code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("kcli")
+    assert refused.stderr.count("\n") == 1
+    assert "Request version" not in refused.stderr
