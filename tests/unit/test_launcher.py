@@ -10,7 +10,36 @@ from pathlib import Path
 import pytest
 
 LAUNCHERS = ["kcli", "test", "prepare", "campaign", "kafka-jars", "kafka-run", "test-sanitized"]
-TOOLS = ["sh", "cat", "dirname", "find", "head", "mkdir", "printf", "readlink", "rm", "tail", "tr", "uname"]
+TOOLS = [
+    "sh",
+    "cat",
+    "chmod",
+    "dirname",
+    "find",
+    "head",
+    "mkdir",
+    "mv",
+    "printf",
+    "readlink",
+    "rm",
+    "tail",
+    "tr",
+    "uname",
+]
+
+# Stands in for Python: makes an environment of itself, and notes what it is asked to build. A file `signal` in the checkout
+# ends a build as a signal does.
+PYTHON = """#!/bin/sh
+case "$*" in
+    *ensurepip*) echo complete ;;
+    "-m venv"*) for last in "$@"; do :; done; mkdir -p "$last/bin" "$last/packages"; cat "$0" >"$last/bin/python"
+                chmod +x "$last/bin/python" ;;
+    *purelib*) echo "${0%/bin/python}/packages" ;;
+    *import*pip) [ -d "${0%/bin/python}/packages" ] ;;
+    *setup.py*) echo "$*" >>build/asked; if [ -e signal ]; then exit 137; fi ;;
+    *) : ;;
+esac
+"""
 
 
 @pytest.fixture
@@ -86,6 +115,21 @@ def test_a_checkout_that_cannot_be_written_says_what_to_do(tmp_path: Path, bare_
     assert code == 1
     assert err.startswith(f"kcli: cannot write in {bare_checkout}")
     assert "pip install" in err
+
+
+def test_only_an_interrupted_build_is_done_all_anew(tmp_path: Path, bare_checkout: Path) -> None:
+    environment = machine_with(tmp_path, python3=PYTHON, flock="#!/bin/sh\n") | {"CXX": "sh"}
+    prepare = [str(bare_checkout / "bin/prepare"), "run"]
+    asked = bare_checkout / "build" / "asked"
+    (bare_checkout / "signal").touch()
+    assert run(prepare, environment)[0] == 1
+    (bare_checkout / "signal").unlink()
+    assert run(prepare, environment)[0] == 0
+    assert run(prepare, environment)[0] == 0
+    assert asked.read_text() == "setup.py -q build_ext --inplace\nsetup.py -q build_ext --inplace --force\n"
+    # What is up to date is not built for the sake of the demo's data set.
+    assert run([prepare[0], "demo"], environment)[0] == 0
+    assert len(asked.read_text().splitlines()) == 2
 
 
 @pytest.mark.release_build
