@@ -89,6 +89,7 @@ cdef class LocalLog:
     cdef void advance_recovery_point(self, int64_t target) noexcept nogil
     cdef void purge_deleted(self, int64_t now_ms) noexcept nogil
     cdef int16_t fail(self, int outcome) noexcept nogil
+    cdef int offline_unless_done(self, int outcome) noexcept nogil
     cdef bint is_offline(self) noexcept nogil
 
 

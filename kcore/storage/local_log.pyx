@@ -91,6 +91,12 @@ cdef class LocalLog:
             atomic_swap_32_if(&self.failure_errno, 0, -outcome)
         return KAFKA_STORAGE_ERROR
 
+    cdef int offline_unless_done(self, int outcome) noexcept nogil:
+        """After a truncation: where it stopped half-way the log's end and its segments need not agree any more."""
+        if outcome < 0:
+            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
+        return outcome
+
     cdef bint is_offline(self) noexcept nogil:
         return atomic_load_32(&self.failure_errno) != 0
 

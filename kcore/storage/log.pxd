@@ -89,7 +89,6 @@ cdef class Log(LocalLog):
     # --- callers hold segments_lock
     cdef LogOffsetMetadata bound(self, int isolation) noexcept nogil
     cdef void refresh_first_unstable(self) noexcept nogil
-    cdef void lower_high_watermark(self) noexcept nogil
 
     # --- callers hold none of the locks
     cdef int16_t flush_if_due(self) noexcept nogil

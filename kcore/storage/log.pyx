@@ -22,7 +22,7 @@ from kcore import errors
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE
 from kcore.platform.disk cimport Disk, DiskStat
 from kcore.platform.sync cimport (
-    atomic_load_32, atomic_load_64, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader, read_batch_header
 from kcore.record.validator cimport (
@@ -126,10 +126,6 @@ cdef class Log(LocalLog):
         return moved
 
     cdef void end_moved_back(self) noexcept nogil:
-        self.lower_high_watermark()
-
-    cdef void lower_high_watermark(self) noexcept nogil:
-        """After the log end moved back."""
         cdef LogOffsetMetadata end = self.end_metadata()
         if self.high_watermark_at.offset >= end.offset:
             self.high_watermark_at.segment_base_offset = end.segment_base_offset
@@ -395,19 +391,14 @@ cdef class Log(LocalLog):
         pthread_mutex_unlock(&self.segments_lock)
         if outcome >= 0:
             outcome = self.rebuild_producer_state(now_ms)
-        if outcome < 0:
-            # Half done, nothing may be appended to it: the log's end and its segments need not agree.
-            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
         pthread_mutex_lock(&self.segments_lock)
         self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
-        return outcome
+        return self.offline_unless_done(outcome)
 
     cdef int restart_locked(self, int64_t offset) noexcept nogil:
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
         cdef int outcome = self.restart_at(offset, now_ms)
-        if outcome < 0:
-            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
         if outcome >= 0:
             self.leader_epochs.truncate_from_end(0)
             outcome = self.leader_epochs.write_when_changed(INT64_MAX)
@@ -418,7 +409,7 @@ cdef class Log(LocalLog):
         self.high_watermark_at = self.end_metadata()
         self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
-        return outcome
+        return self.offline_unless_done(outcome)
 
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil:
         """From the latest snapshot at or below the log end, and the batches after it; later snapshots are removed."""
@@ -653,11 +644,10 @@ cdef class Log(LocalLog):
         return bool(due)
 
     cdef int flush_segments(self, bint include_active) except -1:
-        cdef int outcome = 0
+        cdef int outcome
         with nogil:
             outcome = self.flush_to_disk(include_active)
-        self.check_disk(outcome)
-        return 0
+        return self.check_disk(outcome)
 
     def truncate_to(self, int64_t offset):
         """Drops every batch with records at or above `offset`; whether there was anything to drop."""
