@@ -182,11 +182,6 @@ def subset_of(*choices: str) -> Validator:
     return check
 
 
-def not_empty(value: ConfigValue) -> str | None:
-    """A string of at least one character."""
-    return "String must be non-empty" if value == "" else None
-
-
 def index_by_name(*tables: Iterable[ConfigKey]) -> dict[str, ConfigKey]:
     """Tables of keys as one dictionary; a name stands in one table only."""
     index: dict[str, ConfigKey] = {}

@@ -26,11 +26,6 @@ def validate_topic_name(name: str) -> None:
         raise errors.InvalidTopicError(f"Topic name is invalid: {reason}")
 
 
-def is_valid_topic_name(name: str) -> bool:
-    """Whether a topic may have this name."""
-    return _objection(name) is None
-
-
 def _objection(name: str) -> str | None:
     if not name:
         return "the empty string is not allowed"
