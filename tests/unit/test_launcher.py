@@ -27,8 +27,8 @@ TOOLS = [
     "uname",
 ]
 
-# Stands in for Python: makes an environment of itself, and notes what it is asked to build. A file `signal` in the checkout
-# ends a build as a signal does.
+# Stands in for Python: makes an environment of itself, and notes what it is asked to build. A file `signal` in the
+# checkout ends a build as a signal does.
 PYTHON = """#!/bin/sh
 case "$*" in
     *ensurepip*) echo complete ;;

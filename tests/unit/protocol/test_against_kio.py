@@ -19,6 +19,9 @@ from kcore.protocol.message import Message
 from kcore.protocol.notation import includes
 from tests.unit.protocol import samples
 
+# Nearly all of the time is kio's; test_every_version.py takes the native codec through the same messages.
+pytestmark = pytest.mark.release_build
+
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MILLISECOND = datetime.timedelta(milliseconds=1)
 # kio reads these as points or spans in time of Python's, which do not have all values of 64 bits.
