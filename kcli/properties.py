@@ -26,7 +26,10 @@ def read_properties(path: str | None) -> dict[str, str]:
         return {}
     from kcore.config.properties import load_properties
 
-    return load_properties(path)
+    try:
+        return load_properties(path)
+    except ValueError as error:
+        raise UsageFailure(f"{path}: {error}; a backslash is written \\\\ in a properties file") from None
 
 
 def number_of(properties: dict[str, str], name: str) -> int:

@@ -122,7 +122,11 @@ def _read_leader_epochs(text: str) -> Iterator[dict[str, Any]]:
 def _read_properties(text: str) -> Iterator[dict[str, Any]]:
     from kcore.config.properties import parse_properties
 
-    for name, value in parse_properties(text).items():
+    try:
+        properties = parse_properties(text)
+    except ValueError as error:
+        raise MalformedCheckpoint(str(error)) from None
+    for name, value in properties.items():
         yield {"property": name, "value": value}
 
 

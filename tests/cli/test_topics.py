@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +125,11 @@ def test_what_no_request_can_carry_is_usage(kcli: Kcli, arguments: tuple[str | b
     assert refused.stderr.startswith("kcli")
     assert refused.stderr.count("\n") == 1
     assert "Request version" not in refused.stderr
+
+
+def test_a_properties_file_that_cannot_be_read_is_named(kcli: Kcli, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("ssl.keystore=C:\\users\\me\n")
+    refused = kcli("topics", "list", "--command-config", str(file))
+    assert (refused.code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert refused.stderr.startswith(f"kcli: {file}: ")
