@@ -204,7 +204,11 @@ cdef class Partition:
             result.size_bytes = 0
             result.high_watermark = result.last_stable_offset = result.log_start_offset = -1
             return error
-        return self.log.read(offset, max_bytes, isolation, at_least_one, result)
+        error = self.log.read(offset, max_bytes, isolation, at_least_one, result)
+        if error == KAFKA_STORAGE_ERROR and self.check_leadership(leader_epoch) != NONE:
+            # The partition left between the two: that is no failure of a disk.
+            error = result.error = NOT_LEADER_OR_FOLLOWER
+        return error
 
     cdef void* pin(self) noexcept nogil:
         atomic_add_32(&self.pins, 1)

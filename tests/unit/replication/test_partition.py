@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.purgatory.purgatory import Purgatory
 from kcore.replication.partition import Partition
@@ -10,6 +12,7 @@ from kcore.storage.log import Log
 from tests.unit.storage.log_place import LogPlace, batch
 
 ALL_REPLICAS = -1
+NOT_LEADER_OR_FOLLOWER = 6
 
 
 def led(log: Log, epoch: int = 0) -> Partition:
@@ -30,3 +33,28 @@ def test_a_duplicate_does_not_wait_for_what_the_first_append_has_not_published_y
     outcome = partition.append_records(records, ALL_REPLICAS)
     assert (outcome.error, outcome.duplicate, outcome.base_offset) == (0, True, 0)
     assert partition.high_watermark == 2
+
+
+def test_a_reader_of_a_partition_that_goes_is_not_told_of_a_disk_failure() -> None:
+    """As a deletion does it: the partition is closed, then its log, while a fetch may be between the two."""
+    told = set()
+    for _ in range(40):
+        log = LogPlace(MemoryDisk(), "/data/orders-0").open()
+        partition = led(log)
+        partition.append_records(batch())
+        reading = threading.Event()
+
+        def read(partition: Partition = partition, reading: threading.Event = reading) -> None:
+            error = 0
+            while error == 0:
+                error = partition.fetch(0, 1000, 1).error
+                reading.set()
+            told.add(error)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        assert reading.wait(10)
+        partition.close()
+        log.close(for_deletion=True)
+        reader.join()
+    assert told == {NOT_LEADER_OR_FOLLOWER}
