@@ -72,7 +72,7 @@ class GroupCoordinator:
         self._max_size = config.number("group.max.size")
         self._min_session_timeout_ms = config.number("group.min.session.timeout.ms")
         self._max_session_timeout_ms = config.number("group.max.session.timeout.ms")
-        self._max_metadata_bytes = config.number("offset.metadata.max.bytes")
+        self._max_metadata_length = config.number("offset.metadata.max.bytes")
         self._timer = timer
         self._now_ms = now_ms
         self._slots: dict[str, GroupSlot] = {}
@@ -288,7 +288,8 @@ class GroupCoordinator:
         accepted = {}
         results = {}
         for place, (offset, leader_epoch, metadata) in offsets.items():
-            if metadata is not None and len(metadata.encode()) > self._max_metadata_bytes:
+            # Kafka calls the limit bytes, and counts characters.
+            if metadata is not None and len(metadata) > self._max_metadata_length:
                 results[place] = codes.OFFSET_METADATA_TOO_LARGE
             else:
                 accepted[place] = CommittedOffset(offset, leader_epoch, metadata or "", now_ms)

@@ -16,6 +16,7 @@ from tests.unit.server.test_broker_life import MakeBroker, make_broker
 __all__ = ["make_broker"]
 
 NOT_COORDINATOR = 16
+OFFSET_METADATA_TOO_LARGE = 12
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27
 UNCOMMITTED = -1
 
@@ -67,8 +68,16 @@ def leave(client: RawClient, group_id: str, member_id: str) -> None:
     assert client.request(apis.LEAVE_GROUP, 2, {"group_id": group_id, "member_id": member_id}).error_code == 0
 
 
-def commit(client: RawClient, group_id: str, topic: str, offset: int, member_id: str = "", generation: int = -1) -> int:
-    partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
+def commit(
+    client: RawClient,
+    group_id: str,
+    topic: str,
+    offset: int,
+    member_id: str = "",
+    generation: int = -1,
+    metadata: str = "",
+) -> int:
+    partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": metadata}
     member = {"member_id": member_id, "generation_id_or_member_epoch": generation}
     fields = {"group_id": group_id, **member, "topics": [{"name": topic, "partitions": [partition]}]}
     return int(client.request(apis.OFFSET_COMMIT, 6, fields).topics[0].partitions[0].error_code)
@@ -105,6 +114,15 @@ def test_group_with_offsets_outlives_its_members(started: Broker) -> None:
         assert commit(client, "readers", "read", 8, member_id, generation) == UNKNOWN_MEMBER_ID
         assert join(client, "readers")[1] > generation
         assert committed(client, "readers", "read") == 7
+
+
+def test_the_length_of_metadata_is_counted_in_characters(started: Broker) -> None:
+    with connect(started) as client:
+        client.create_topic("read")
+        coordinator(client, "annotators")
+        assert commit(client, "annotators", "read", 1, metadata="é" * 4096) == 0
+        assert commit(client, "annotators", "read", 2, metadata="é" * 4097) == OFFSET_METADATA_TOO_LARGE
+        assert committed(client, "annotators", "read") == 1
 
 
 def test_groups_stay_in_their_partition_when_the_configured_number_changes(make_broker: MakeBroker) -> None:
