@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -33,6 +34,9 @@ NEEDS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what it puts in the background deaf to Ctrl-C; the processes that tests interrupt would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", f"needs(*names): what the machine must have; any of {', '.join(NEEDS)}")
     config.addinivalue_line("markers", "release_build: meaningless or too slow in a sanitizer build")
 
