@@ -6,7 +6,7 @@ until then its groups are answered COORDINATOR_LOAD_IN_PROGRESS.
 
 Membership lives in memory: after a restart members are unknown and join again, while committed offsets are read back.
 A group that nobody is in and that has no offsets ends at the next `end_idle_groups` (Kafka's `cleanupGroupMetadata`),
-and with it the memory of its generation; who still had hold of it is answered COORDINATOR_NOT_AVAILABLE, and asks again.
+and with it the memory of its generation; who still held it is answered COORDINATOR_NOT_AVAILABLE, and asks again.
 """
 
 from __future__ import annotations
