@@ -34,7 +34,7 @@ NEEDS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts what it puts in the background deaf to Ctrl-C; the processes that tests interrupt would inherit that.
+    # A shell starts background jobs deaf to Ctrl-C; the processes that tests interrupt would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", f"needs(*names): what the machine must have; any of {', '.join(NEEDS)}")
