@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import CommitFailedError
+from kafka.errors import CommitFailedError, RebalanceInProgressError
 
 from tests.interop.consumer import TIMEOUT_S
 from tests.interop.series import Received, Series, portions
@@ -95,7 +95,7 @@ class KafkaPythonConsumer:
             return False
         try:
             self.consumer.commit()
-        except CommitFailedError:
+        except (CommitFailedError, RebalanceInProgressError):
             return False
         return True
 
