@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import CommitFailedError
+from aiokafka.errors import CommitFailedError, RebalanceInProgressError
 
 from tests.interop.consumer import TIMEOUT_S
 from tests.interop.series import Received, Series, portions
@@ -121,7 +121,7 @@ class AIOKafkaInteropConsumer:
             return False
         try:
             self.runner.run(self.consumer.commit())
-        except CommitFailedError:
+        except (CommitFailedError, RebalanceInProgressError):
             return False
         return True
 
