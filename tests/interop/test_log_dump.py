@@ -103,7 +103,10 @@ def test_it_prints_exactly_what_was_written(dumped: Dumped) -> None:
         records = RECORD_LINE.findall(text)
         assert [int(offset) for offset, _, _ in records] == list(range(RECORDS)), one.topic
         assert [payload.encode() for _, _, payload in records] == [one.series.value(n) for n in range(RECORDS)]
-        assert set(re.findall(r"compresscodec: (\w+)", text)) == {one.shown_codec}, one.topic
+        shown = set(re.findall(r"compresscodec: (\w+)", text))
+        if one.config.get("compression.type") != "zstd":
+            shown.discard("none")  # clients leave a batch as it is where compression would make it larger
+        assert shown == {one.shown_codec} - {"none"}, one.topic
         assert set(re.findall(r"isvalid: (\w+)", text)) == {"true"}
         if "message.timestamp.type" in one.config:
             assert "CreateTime" not in text
