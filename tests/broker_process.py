@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
 SHOWN_LOG_BYTES = 4_000
+# Overrides for every broker of a run, as `key=value` words: KCLI_TEST_OVERRIDES=kcli.fast.path.enable=false bin/test ...
+OVERRIDES = dict(word.split("=", 1) for word in os.environ.get("KCLI_TEST_OVERRIDES", "").split())
 
 
 class BrokerProcess:
@@ -41,7 +43,7 @@ class BrokerProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.data_dir = data_dir
-        self.overrides = dict(overrides or {})
+        self.overrides = {**OVERRIDES, **(overrides or {})}
         self.arguments = list(arguments)
         self.environment = dict(environment or {})
         self.log_path = data_dir.with_name(data_dir.name + ".log")
