@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
 SHOWN_LOG_BYTES = 4_000
-# Overrides for every broker of a run, as `key=value` words: KCLI_TEST_OVERRIDES=kcli.fast.path.enable=false bin/test ...
+# For every broker of a run, as `key=value` words: KCLI_TEST_OVERRIDES=kcli.fast.path.enable=false bin/test ...
 OVERRIDES = dict(word.split("=", 1) for word in os.environ.get("KCLI_TEST_OVERRIDES", "").split())
 
 
