@@ -3,19 +3,27 @@
 Values of keys whose profile differs (`EMBEDDED_DEFAULTS`) are those that make sense where there is only one broker: a
 single machine with the embedded metadata store needs no configuration at all. What is odd but harmless about the given
 properties is collected in `warnings`, each once, for the broker to log when it starts.
+
+Over the properties lie two layers that can change while the broker runs (`update_dynamic`). Concurrency: any thread
+reads at any time and sees the newest value; what it reads is one dictionary, which is replaced and never changed.
+Changes come one at a time, from the publisher of metadata.
 """
 
 from __future__ import annotations
 
 from kcore.config import group_keys, log_keys, network_keys, server_keys
 from kcore.config.definition import ConfigException, index_by_name
+from kcore.config.dynamic_layers import DynamicLayers, Subscriptions, changed_names
+from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from kcore.config.definition import ConfigValue
     from kcore.config.listeners import Listeners
+
+LOG = get_logger("kcore.config.broker")
 
 BROKER_KEYS = index_by_name(server_keys.KEYS, network_keys.KEYS, log_keys.KEYS, group_keys.KEYS)
 
@@ -61,7 +69,7 @@ UNUSED_KEYS = (
 class BrokerConfig:
     """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
 
-    __slots__ = ("_values", "listeners", "properties", "warnings")
+    __slots__ = ("_static", "_subscriptions", "_values", "dynamic", "listeners", "properties", "warnings")
 
     listeners: Listeners
 
@@ -73,18 +81,43 @@ class BrokerConfig:
             f"{name} is not used here; it is ignored" for name in sorted(properties) if name not in BROKER_KEYS
         ]
         self._drop_stock_socket_buffers()
-        self._values: dict[str, ConfigValue] = {
+        self._static: dict[str, ConfigValue] = {
             name: BROKER_KEYS[name].parse(text) for name, text in self.properties.items()
         }
+        self._values = self._static
+        self.dynamic = DynamicLayers(BROKER_KEYS)
+        self._subscriptions = Subscriptions()
         self._check_ids()
         self._check_directories()
         self._check_request_memory()
         self._note_unused_settings()
         self.listeners = Listeners(self)
 
+    def update_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> None:
+        """Replaces what was configured at run time, for all brokers and for this one, and tells who subscribed.
+
+        What cannot be used is logged and left out; so is what a subscriber raises, which keeps nobody from hearing.
+        """
+        dynamic = DynamicLayers(BROKER_KEYS, cluster, own)
+        for complaint in dynamic.rejected:
+            LOG.error("%s; it is ignored", complaint)
+        before = self._values
+        self.dynamic = dynamic
+        self._values = after = dynamic.over(self._static)
+        changed = changed_names(before, after)
+        if changed:
+            LOG.info("Changed while running: %s", ", ".join(sorted(changed)))
+            for failure in self._subscriptions.tell(changed):
+                LOG.error("A changed configuration could not be taken over", cause=failure)
+
+    def on_change(self, names: Iterable[str], callback: Callable[[], None]) -> None:
+        """Calls `callback` after any of these names was set to another value at run time, on the changing thread."""
+        self._subscriptions.add(names, callback)
+
     def __getitem__(self, name: str) -> ConfigValue:
-        if name in self._values:
-            return self._values[name]
+        values = self._values
+        if name in values:
+            return values[name]
         return self.default(name)
 
     def __contains__(self, name: object) -> bool:
@@ -100,8 +133,12 @@ class BrokerConfig:
         return BROKER_KEYS[name].default
 
     def is_set(self, name: str) -> bool:
-        """Whether the properties say anything about a key."""
+        """Whether anything but the default says what a key is."""
         return name in self._values
+
+    def static(self, name: str) -> ConfigValue:
+        """What the properties alone say; None where they say nothing."""
+        return self._static.get(name)
 
     def number(self, name: str) -> int:
         """The value of a key that is a whole number and never null."""
@@ -156,7 +193,7 @@ class BrokerConfig:
             )
 
     def _check_ids(self) -> None:
-        broker_id, node_id = self._values.get("broker.id"), self._values.get("node.id")
+        broker_id, node_id = self._static.get("broker.id"), self._static.get("node.id")
         if None not in (broker_id, node_id) and broker_id != node_id:
             raise ConfigException(f"broker.id is {broker_id} and node.id is {node_id}: they must be equal")
         reserved = self.number("reserved.broker.max.id")

@@ -324,3 +324,9 @@ BROKER_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", HOUR_MS)),
     "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
 }
+
+# A change of any of these may give a topic another configuration.
+TOPIC_DEFAULT_KEYS = frozenset(name for synonyms in BROKER_SYNONYMS.values() for name, _ in synonyms) | {
+    "log.validation.header.only",
+    "producer.id.expiration.ms",
+}

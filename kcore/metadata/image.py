@@ -242,6 +242,14 @@ class MetadataImage(Value):
         """The overrides of a topic."""
         return self.configs.get((TOPIC_RESOURCE, topic), {})
 
+    def broker_configs(self, broker_id: int) -> Mapping[str, str]:
+        """What was configured at run time for one broker."""
+        return self.configs.get((BROKER_RESOURCE, str(broker_id)), {})
+
+    def cluster_configs(self) -> Mapping[str, str]:
+        """What was configured at run time for all brokers."""
+        return self.configs.get((BROKER_RESOURCE, ""), {})
+
     def as_delta(self) -> MetadataDelta:
         """The change that makes this image out of an empty one: what a new subscriber is told first."""
         return MetadataDelta(

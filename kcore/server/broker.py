@@ -122,6 +122,8 @@ class Broker:
         self._store = store = self._store if self._store is not None else self._embedded_store()
         self.cluster_id = store.open(meta.cluster_id if meta is not None else None)
         self._undo.append(store.close)
+        # Before anything is made that goes by it.
+        self.config.update_dynamic(store.image.cluster_configs(), store.image.broker_configs(self.broker_id))
         self._undo.append(self.scheduler.shutdown)
         self.state = RECOVERY
         self.log_manager.startup(

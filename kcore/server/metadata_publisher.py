@@ -3,20 +3,24 @@
 It hears of every committed change in order, on the thread that made the change and before the client is answered, so
 that a topic can be written to as soon as its creation is acknowledged. A partition whose log cannot be made stays
 offline with the reason in the log: the change is committed all the same, and other partitions are not held up.
+
+What is configured for brokers comes first, since topics take their defaults from it. When a default changes, every log
+is configured anew, as in Kafka.
 """
 
 from __future__ import annotations
 
 from kcore.config.topic import TopicConfig
+from kcore.config.topic_keys import TOPIC_DEFAULT_KEYS
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
-from kcore.metadata.image import GROUP_METADATA_TOPIC, TOPIC_RESOURCE
+from kcore.metadata.image import BROKER_RESOURCE, GROUP_METADATA_TOPIC, TOPIC_RESOURCE, MetadataImage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.coordinator import GroupCoordinator
-    from kcore.metadata.image import MetadataDelta, MetadataImage, PartitionState, TopicImage
+    from kcore.metadata.image import MetadataDelta, PartitionState, TopicImage
     from kcore.replication.partition import Partition
     from kcore.replication.replica_manager import ReplicaManager
     from kcore.storage.log_manager import LogManager
@@ -28,7 +32,7 @@ LOG = get_logger("kcore.server.metadata")
 class MetadataPublisher:
     """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`; the first call is the state at the start."""
 
-    __slots__ = ("_broker_id", "_config", "_groups", "_logs", "_replicas", "_scheduler", "_started")
+    __slots__ = ("_broker_id", "_config", "_groups", "_image", "_logs", "_replicas", "_scheduler", "_started")
 
     def __init__(
         self,
@@ -46,9 +50,14 @@ class MetadataPublisher:
         self._groups = groups
         self._scheduler = scheduler
         self._started = False
+        self._image = MetadataImage()
+        config.on_change(TOPIC_DEFAULT_KEYS, self._reconfigure_all)
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Deletions first: a topic may be deleted and made anew in one change."""
+        """Deletions come before creations: a topic may be deleted and made anew in one change."""
+        self._image = image
+        if any(change.resource_type == BROKER_RESOURCE for change in delta.configs_changed):
+            self._config.update_dynamic(image.cluster_configs(), image.broker_configs(self._broker_id))
         for topic in delta.topics_deleted:
             self._delete(topic)
         for state in delta.created_partitions():
@@ -104,6 +113,10 @@ class MetadataPublisher:
             self._give_up(state)
         self._scheduler.schedule(f"forget-offsets-{topic.name}", lambda: self._groups.forget_topic(topic.name))
         self._logs.delete_logs([(state.topic, state.partition) for state in held])
+
+    def _reconfigure_all(self) -> None:
+        for name in self._image.topics:
+            self._reconfigure(self._image, name)
 
     def _reconfigure(self, image: MetadataImage, name: str) -> None:
         topic = image.topics.get(name)
