@@ -10,10 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.apache_kafka import ApacheKafka
 
 # The same examples at every run; campaigns look for new ones (bin/campaign).
 hypothesis.settings.register_profile("suite", derandomize=True, database=None, deadline=None)
@@ -30,7 +33,10 @@ NEEDS = {
     "cc": ("cc", "gcc"),
     "c++": ("c++", "g++"),
     "man": ("man", "man-db"),
+    "setpriv": ("setpriv", "util-linux"),
 }
+# Apache Kafka is run from its jars.
+APACHE_KAFKA = ("java", "mvn", "setpriv")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,14 +49,35 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("needs"):
-        for need in marker.args:
-            executable, package = NEEDS[need]
-            if shutil.which(executable) is None:
-                reason = f"needs {executable} (Debian: apt-get install {package})"
-                (pytest.fail if EVERYTHING_MUST_RUN else pytest.skip)(reason)
+        require(marker.args)
+
+
+def require(needs: Iterable[str]) -> None:
+    """Leaves the test out, or fails it, where one of these is missing."""
+    for need in needs:
+        executable, package = NEEDS[need]
+        if shutil.which(executable) is None:
+            reason = f"needs {executable} (Debian: apt-get install {package})"
+            (pytest.fail if EVERYTHING_MUST_RUN else pytest.skip)(reason)
 
 
 @pytest.fixture(scope="session")
 def checkout() -> Path:
     """The root of the checkout that is under test."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def apache_kafka_39(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """Apache Kafka 3.9 in KRaft mode, one for the whole session: a test keeps to topics and groups of its own."""
+    require(APACHE_KAFKA)
+    with ApacheKafka("3.9", tmp_path_factory.mktemp("kafka-3.9") / "data") as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def apache_kafka_4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """Apache Kafka 4 in KRaft mode, likewise."""
+    require(APACHE_KAFKA)
+    with ApacheKafka("4", tmp_path_factory.mktemp("kafka-4") / "data") as kafka:
+        yield kafka
