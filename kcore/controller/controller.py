@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from kcore.config.broker import BrokerConfig
     from kcore.controller.metadata_store import MetadataStore
     from kcore.controller.new_topic import NewPartitions
+    from kcore.controller.quota_plan import QuotaAlteration
     from kcore.metadata.image import BrokerRegistration, MetadataImage, PartitionState, TopicImage
+    from kcore.metadata.quota_entity import QuotaEntity
 
     ConfigValidator = Callable[[Mapping[str, str]], object]
 
@@ -243,6 +245,41 @@ class Controller:
             topic_ids = self._store.deleted_topic_ids()
             if topic_ids:
                 self._store.forget_deleted_topics(self._epoch, topic_ids)
+
+    # Client quotas
+
+    def alter_client_quotas(
+        self, alterations: Iterable[QuotaAlteration], validate_only: bool = False
+    ) -> dict[QuotaEntity, KafkaError | None]:
+        """Sets and removes quotas, each entity in a transaction of its own; None for what was done.
+
+        An entity that stands twice is altered by its first alteration, and answered with an error, as in Kafka.
+        """
+        from kcore.controller.quota_plan import duplicate_entity
+
+        results: dict[QuotaEntity, KafkaError | None] = {}
+        for alteration in alterations:
+            entity = alteration.entity
+            if entity in results:
+                results[entity] = duplicate_entity(entity)
+            else:
+                results[entity] = self._alter_client_quotas(entity, alteration, validate_only)
+        return results
+
+    def _alter_client_quotas(
+        self, entity: QuotaEntity, alteration: QuotaAlteration, validate_only: bool
+    ) -> KafkaError | None:
+        from kcore.controller.quota_plan import plan_quotas, resolves
+
+        try:
+            with self._lock:
+                current = self.image.client_quotas.get(entity, {})
+                planned = plan_quotas(alteration, current, resolves)
+                if planned != current and not validate_only:
+                    self._store.set_client_quotas(self._epoch, entity, planned)
+            return None
+        except KafkaError as error:
+            return error
 
     # Producer ids
 

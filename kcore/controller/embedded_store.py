@@ -7,6 +7,7 @@ Tables, version 1 (`PRAGMA user_version`; `PRAGMA application_id` tells the file
     topic          topic_id (16 bytes), name
     partition      topic_id, partition -> leader, leader_epoch, partition_epoch, replicas, isr ("1,2,3")
     config         resource_type, resource_name, name -> value
+    client_quota   user, client_id, ip, name -> value: NULL for what the entity does not have, '' for its default
     deleted_topic  topic_id: topics whose directories may still have to be removed
 
 Crash policy: a change is one SQL transaction with `synchronous=FULL`, answered after the fsync of its commit record,
@@ -26,6 +27,7 @@ from kcore import errors
 from kcore.controller.local_store import LocalMetadataStore, StoredState
 from kcore.controller.metadata_store import MetadataStoreError
 from kcore.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionState, TopicImage
+from kcore.metadata.quota_entity import CLIENT_ID, IP, USER, QuotaEntity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +58,12 @@ CREATE TABLE config (
 CREATE TABLE deleted_topic (topic_id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 
+# Tables that version 1 did not have from the start: made when a store is opened that lacks them.
+_ADDED_TABLES = (
+    "CREATE TABLE IF NOT EXISTS client_quota"
+    " (user TEXT, client_id TEXT, ip TEXT, name TEXT NOT NULL, value REAL NOT NULL)",
+)
+
 
 class EmbeddedMetadataStore(LocalMetadataStore):
     """`path` is the file; its directory has to exist."""
@@ -83,7 +91,10 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             version = self._check_format(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            return _read_state(connection) if version else None
+            if not version:
+                return None
+            _add_tables(connection)
+            return _read_state(connection)
         except sqlite3.Error as error:
             raise MetadataStoreError(self._explain(error)) from error
 
@@ -117,6 +128,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         try:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
+            _add_tables(connection)
             connection.execute("INSERT INTO cluster VALUES (?)", (cluster_id,))
             counters = ("controller_epoch", "next_broker_epoch", "next_producer_id")
             connection.executemany("INSERT INTO counter VALUES (?, 0)", ((name,) for name in counters))
@@ -143,6 +155,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             _write_topics(connection, transaction.delta)
             _write_partitions(connection, transaction.delta)
             _write_configs(connection, transaction.delta)
+            _write_quotas(connection, transaction.delta)
             forgotten = ((topic_id,) for topic_id in transaction.topics_forgotten)
             connection.executemany("DELETE FROM deleted_topic WHERE topic_id = ?", forgotten)
             connection.execute("COMMIT")
@@ -157,6 +170,11 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _add_tables(connection: sqlite3.Connection) -> None:
+    for statement in _ADDED_TABLES:
+        connection.execute(statement)
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
@@ -229,6 +247,15 @@ def _write_configs(connection: sqlite3.Connection, delta: MetadataDelta) -> None
         connection.executemany("INSERT INTO config VALUES (?, ?, ?, ?)", rows)
 
 
+def _write_quotas(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
+    for change in delta.quotas_changed:
+        parts = dict(change.entity.parts)
+        entity = tuple((parts[kind] or "") if kind in parts else None for kind in (USER, CLIENT_ID, IP))
+        connection.execute("DELETE FROM client_quota WHERE user IS ? AND client_id IS ? AND ip IS ?", entity)
+        rows = ((*entity, name, value) for name, value in change.quotas.items())
+        connection.executemany("INSERT INTO client_quota VALUES (?, ?, ?, ?, ?)", rows)
+
+
 def _read_state(connection: sqlite3.Connection) -> StoredState:
     (cluster_id,) = connection.execute("SELECT cluster_id FROM cluster").fetchone()
     counters = dict(connection.execute("SELECT name, value FROM counter").fetchall())
@@ -238,7 +265,9 @@ def _read_state(connection: sqlite3.Connection) -> StoredState:
         "SELECT resource_type, resource_name, name, value FROM config"
     ):
         configs.setdefault((kind, resource), {})[name] = value
-    image = MetadataImage(cluster_id, topics=_read_topics(connection), configs=configs)
+    image = MetadataImage(
+        cluster_id, topics=_read_topics(connection), configs=configs, client_quotas=_read_quotas(connection)
+    )
     return StoredState(image, **counters, deleted_topic_ids=deleted)
 
 
@@ -252,6 +281,15 @@ def _read_topics(connection: sqlite3.Connection) -> dict[str, TopicImage]:
         state = PartitionState(name, partition, _split(replicas), _split(isr), *leadership)
         states.setdefault((name, topic_id), []).append(state)
     return {name: TopicImage(name, topic_id, partitions) for (name, topic_id), partitions in states.items()}
+
+
+def _read_quotas(connection: sqlite3.Connection) -> dict[QuotaEntity, dict[str, float]]:
+    client_quotas: dict[QuotaEntity, dict[str, float]] = {}
+    for user, client_id, ip, name, value in connection.execute("SELECT * FROM client_quota"):
+        stored = ((USER, user), (CLIENT_ID, client_id), (IP, ip))
+        entity = QuotaEntity({kind: text or None for kind, text in stored if text is not None})
+        client_quotas.setdefault(entity, {})[name] = value
+    return client_quotas
 
 
 def _join(broker_ids: Iterable[int]) -> str:

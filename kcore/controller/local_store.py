@@ -13,7 +13,7 @@ from threading import RLock
 
 from kcore import errors, uuid
 from kcore.controller.metadata_store import PRODUCER_ID_BLOCK_SIZE, MetadataStore, MetadataStoreError
-from kcore.metadata.image import TOPIC_RESOURCE, ConfigChange, MetadataDelta, MetadataImage, Value
+from kcore.metadata.image import TOPIC_RESOURCE, ConfigChange, MetadataDelta, MetadataImage, QuotaChange, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kcore.metadata.cache import MetadataListener
     from kcore.metadata.image import BrokerRegistration, PartitionState, TopicImage
+    from kcore.metadata.quota_entity import QuotaEntity
 
 LAST_PRODUCER_ID = 2**63 - 1
 
@@ -272,6 +273,11 @@ class LocalMetadataStore(MetadataStore):
         with self._lock:
             change = ConfigChange(resource_type, name, overrides)
             self._commit(Transaction(controller_epoch, MetadataDelta(configs_changed=(change,))))
+
+    def set_client_quotas(self, controller_epoch: int, entity: QuotaEntity, quotas: Mapping[str, float]) -> None:
+        with self._lock:
+            change = QuotaChange(entity, quotas)
+            self._commit(Transaction(controller_epoch, MetadataDelta(quotas_changed=(change,))))
 
     def allocate_producer_ids(self, controller_epoch: int) -> range:
         with self._lock:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from kcore.metadata.cache import MetadataListener
     from kcore.metadata.image import BrokerRegistration, MetadataImage, PartitionState, TopicImage
+    from kcore.metadata.quota_entity import QuotaEntity
 
 # `ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE` of Kafka.
 PRODUCER_ID_BLOCK_SIZE = 1000
@@ -91,6 +92,10 @@ class MetadataStore(ABC):
     @abstractmethod
     def set_configs(self, controller_epoch: int, resource_type: int, name: str, overrides: Mapping[str, str]) -> None:
         """Replaces all overrides of a resource."""
+
+    @abstractmethod
+    def set_client_quotas(self, controller_epoch: int, entity: QuotaEntity, quotas: Mapping[str, float]) -> None:
+        """Replaces all quotas of an entity."""
 
     @abstractmethod
     def allocate_producer_ids(self, controller_epoch: int) -> range:

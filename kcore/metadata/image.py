@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
 
+    from kcore.metadata.quota_entity import QuotaEntity
+
 NO_LEADER = -1
 # The epoch of a partition that has just been made (Kafka's `LeaderAndIsr`).
 INITIAL_LEADER_EPOCH = 0
@@ -149,6 +151,19 @@ class ConfigChange(Value):
         return hash((self.resource_type, self.name, frozenset(self.overrides.items())))
 
 
+class QuotaChange(Value):
+    """All quotas that an entity has now; none means that the last one is gone."""
+
+    __slots__ = ("entity", "quotas")
+
+    def __init__(self, entity: QuotaEntity, quotas: Mapping[str, float]) -> None:
+        self.entity = entity
+        self.quotas = dict(quotas)
+
+    def __hash__(self) -> int:
+        return hash((self.entity, frozenset(self.quotas.items())))
+
+
 class MetadataDelta(Value):
     """What one transaction changed. `created_partitions` and its two siblings say it per partition."""
 
@@ -159,6 +174,7 @@ class MetadataDelta(Value):
         "controller_id",
         "partitions_added",
         "partitions_changed",
+        "quotas_changed",
         "topics_created",
         "topics_deleted",
     )
@@ -173,6 +189,7 @@ class MetadataDelta(Value):
         configs_changed: Iterable[ConfigChange] = (),
         brokers_registered: Iterable[BrokerRegistration] = (),
         brokers_unregistered: Iterable[int] = (),
+        quotas_changed: Iterable[QuotaChange] = (),
         controller_id: int | None = None,
     ) -> None:
         self.topics_created = tuple(topics_created)
@@ -182,6 +199,7 @@ class MetadataDelta(Value):
         self.configs_changed = tuple(configs_changed)
         self.brokers_registered = tuple(brokers_registered)
         self.brokers_unregistered = tuple(brokers_unregistered)
+        self.quotas_changed = tuple(quotas_changed)
         self.controller_id = controller_id
 
     def created_partitions(self) -> Iterator[PartitionState]:
@@ -203,7 +221,7 @@ class MetadataDelta(Value):
 class MetadataImage(Value):
     """The whole cluster at one moment; `topics_by_id` and `topics` hold the same topics."""
 
-    __slots__ = ("brokers", "cluster_id", "configs", "controller_id", "topics", "topics_by_id")
+    __slots__ = ("brokers", "client_quotas", "cluster_id", "configs", "controller_id", "topics", "topics_by_id")
 
     def __init__(
         self,
@@ -213,6 +231,7 @@ class MetadataImage(Value):
         topics: Mapping[str, TopicImage] | None = None,
         configs: Mapping[tuple[int, str], Mapping[str, str]] | None = None,
         topics_by_id: Mapping[bytes, TopicImage] | None = None,
+        client_quotas: Mapping[QuotaEntity, Mapping[str, float]] | None = None,
     ) -> None:
         self.cluster_id = cluster_id
         self.controller_id = controller_id
@@ -222,6 +241,7 @@ class MetadataImage(Value):
         if topics_by_id is None:
             topics_by_id = {topic.topic_id: topic for topic in self.topics.values()}
         self.topics_by_id: Mapping[bytes, TopicImage] = topics_by_id
+        self.client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = client_quotas or {}
 
     def __hash__(self) -> int:
         raise TypeError("an image is compared, not hashed")
@@ -256,6 +276,7 @@ class MetadataImage(Value):
             topics_created=self.topics.values(),
             configs_changed=(ConfigChange(kind, name, overrides) for (kind, name), overrides in self.configs.items()),
             brokers_registered=self.brokers.values(),
+            quotas_changed=(QuotaChange(entity, quotas) for entity, quotas in self.client_quotas.items()),
             controller_id=self.controller_id,
         )
 
@@ -269,6 +290,7 @@ class MetadataImage(Value):
             topics,
             self._apply_configs(delta),
             topics_by_id,
+            self._apply_quotas(delta),
         )
 
     def _apply_topics(self, delta: MetadataDelta) -> tuple[Mapping[str, TopicImage], Mapping[bytes, TopicImage]]:
@@ -304,3 +326,14 @@ class MetadataImage(Value):
             else:
                 configs.pop((change.resource_type, change.name), None)
         return configs
+
+    def _apply_quotas(self, delta: MetadataDelta) -> Mapping[QuotaEntity, Mapping[str, float]]:
+        if not delta.quotas_changed:
+            return self.client_quotas
+        client_quotas = dict(self.client_quotas)
+        for change in delta.quotas_changed:
+            if change.quotas:
+                client_quotas[change.entity] = change.quotas
+            else:
+                client_quotas.pop(change.entity, None)
+        return client_quotas

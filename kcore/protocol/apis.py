@@ -121,6 +121,8 @@ CREATE_PARTITIONS = Api(37, "CreatePartitions", 0, 3, 2)
 DELETE_GROUPS = Api(42, "DeleteGroups", 0, 2, 2)
 INCREMENTAL_ALTER_CONFIGS = Api(44, "IncrementalAlterConfigs", 0, 1, 1)
 OFFSET_DELETE = Api(47, "OffsetDelete", 0, 0, NEVER_FLEXIBLE)
+DESCRIBE_CLIENT_QUOTAS = Api(48, "DescribeClientQuotas", 0, 1, 1)
+ALTER_CLIENT_QUOTAS = Api(49, "AlterClientQuotas", 0, 1, 1)
 DESCRIBE_CLUSTER = Api(60, "DescribeCluster", 0, 2, 0)
 
 BY_KEY: dict[int, Api] = {api.key: api for api in tuple(globals().values()) if isinstance(api, Api)}

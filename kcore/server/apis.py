@@ -65,6 +65,8 @@ TABLE = (
     ApiEntry(22, 0, 5, "init_producer_id"),
     ApiEntry(23, 2, 4, "offset_for_leader_epoch"),
     ApiEntry(32, 1, 4, "describe_configs"),
+    ApiEntry(48, 0, 1, "describe_client_quotas"),
+    ApiEntry(49, 0, 1, "alter_client_quotas"),
     ApiEntry(60, 0, 2, "describe_cluster"),
 )
 BY_KEY = {entry.key: entry for entry in TABLE}

@@ -18,10 +18,17 @@ from kcore.controller.memory_store import MemoryMetadata, MemoryMetadataStore
 from kcore.controller.metadata_store import MetadataStore
 from kcore.metadata.cache import MetadataCache
 from kcore.metadata.image import TOPIC_RESOURCE, MetadataDelta, MetadataImage, PartitionState, TopicImage
+from kcore.metadata.quota_entity import QuotaEntity
 
 NAMES = st.sampled_from(["a", "b", "a.b", "Ümlaut", "x" * 249])
 BROKERS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3, unique=True)
 OVERRIDES = st.dictionaries(st.sampled_from(["retention.ms", "cleanup.policy"]), st.text(max_size=5), max_size=2)
+ENTITIES = st.dictionaries(
+    st.sampled_from(["user", "client-id", "ip"]), st.none() | st.text(min_size=1, max_size=3), min_size=1
+).map(QuotaEntity)
+QUOTAS = st.dictionaries(
+    st.sampled_from(["producer_byte_rate", "request_percentage"]), st.floats(0, 1e15, allow_nan=False), max_size=2
+)
 EPOCHS = st.integers(0, 2**31 - 1)
 
 
@@ -34,6 +41,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def start(self) -> None:
         self.topics: dict[str, tuple[bytes, list[PartitionState]]] = {}
         self.overrides: dict[str, dict[str, str]] = {}
+        self.quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.deleted: set[bytes] = set()
         self.next_id = 1
         self.next_producer_id = 0
@@ -133,6 +141,13 @@ class StoreAgainstModel(RuleBasedStateMachine):
         if overrides:
             self.overrides[name] = overrides
 
+    @rule(entity=ENTITIES, quotas=QUOTAS)
+    def set_quotas(self, entity: QuotaEntity, quotas: dict[str, float]) -> None:
+        self.store.set_client_quotas(self.epoch, entity, quotas)
+        self.quotas.pop(entity, None)
+        if quotas:
+            self.quotas[entity] = quotas
+
     @rule()
     def allocate(self) -> None:
         block = self.store.allocate_producer_ids(self.epoch)
@@ -157,6 +172,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         image = self.store.image
         assert {name: (topic.topic_id, list(topic.partitions)) for name, topic in image.topics.items()} == self.topics
         assert {name: dict(overrides) for (_, name), overrides in image.configs.items()} == self.overrides
+        assert image.client_quotas == self.quotas
         assert self.store.deleted_topic_ids() == self.deleted
 
     @invariant()

@@ -23,6 +23,7 @@ from kcore.metadata.image import (
     PartitionState,
     TopicImage,
 )
+from kcore.metadata.quota_entity import QuotaEntity
 
 Reopen = Callable[[], MetadataStore]
 
@@ -342,3 +343,20 @@ class TestEmbeddedFile:
         store.claim_controller(1)
         store.close()
         assert [path.name for path in tmp_path.iterdir()] == ["m.sqlite"]
+
+
+def test_a_store_of_an_older_release_takes_quotas(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.sqlite")
+    store = EmbeddedMetadataStore(path)
+    store.open("cluster")
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE client_quota")
+    connection.close()
+    entity = QuotaEntity({"user": "ann", "client-id": None})
+    for quotas in ({}, {"producer_byte_rate": 1.5}):
+        store = EmbeddedMetadataStore(path)
+        store.open()
+        assert store.image.client_quotas.get(entity, {}) == quotas
+        store.set_client_quotas(store.claim_controller(1), entity, {"producer_byte_rate": 1.5})
+        store.close()

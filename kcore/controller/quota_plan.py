@@ -1,0 +1,126 @@
+"""What an alteration of client quotas may say, and what comes of it (ClientQuotaControlManager).
+
+Pure: an entity, the quotas that it has, and the operations; the answer is the quotas that it will have.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.metadata.quota_entity import (
+    CLIENT_ID,
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    ENTITY_TYPES,
+    IP,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER,
+    QuotaEntity,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+# What may be set for users and client ids, and what for addresses; whole numbers are True.
+CLIENT_QUOTAS = {
+    PRODUCER_BYTE_RATE: True,
+    CONSUMER_BYTE_RATE: True,
+    REQUEST_PERCENTAGE: False,
+    CONTROLLER_MUTATION_RATE: False,
+}
+IP_QUOTAS = {CONNECTION_CREATION_RATE: True}
+# How far a whole number may be from one, coming as a double.
+EPSILON = 1e-6
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+
+class QuotaAlteration:
+    """One entity as a request names it, and its operations: a value to set, None to remove."""
+
+    __slots__ = ("operations", "parts")
+
+    def __init__(self, parts: Iterable[tuple[str, str | None]], operations: Iterable[tuple[str, float | None]]) -> None:
+        self.parts = tuple(parts)
+        self.operations = tuple(operations)
+
+    @property
+    def entity(self) -> QuotaEntity:
+        """The entity; a type that is named twice counts once, as in the request's map."""
+        return QuotaEntity(self.parts)
+
+
+def plan_quotas(
+    alteration: QuotaAlteration, current: Mapping[str, float], resolves: Callable[[str], bool]
+) -> dict[str, float]:
+    """The quotas of the entity afterwards; `resolves` says whether a name is an address or a resolvable host.
+
+    Raises InvalidRequestError in Kafka's words.
+    """
+    entity = alteration.entity
+    operations = dict(alteration.operations)
+    if len(operations) < len(alteration.operations):
+        raise duplicate_entity(entity)
+    known = allowed_quotas(entity, resolves)
+    quotas = dict(current)
+    for key, value in operations.items():
+        if value is None:
+            quotas.pop(key, None)
+        else:
+            check_value(known, key, value)
+            quotas[key] = value
+    return quotas
+
+
+def duplicate_entity(entity: QuotaEntity) -> errors.KafkaError:
+    """What an entity is answered that stands twice in a request, or has a key twice."""
+    return errors.InvalidRequestError(f"Ignoring duplicate entity {entity}")
+
+
+def allowed_quotas(entity: QuotaEntity, resolves: Callable[[str], bool]) -> Mapping[str, bool]:
+    """The keys that an entity may have; names and combination of types are checked."""
+    for kind, name in entity.parts:
+        if kind not in ENTITY_TYPES:
+            raise errors.InvalidRequestError(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise errors.InvalidRequestError(f"Empty {kind} not supported")
+    if entity.has(IP):
+        if len(entity.parts) > 1:
+            raise errors.InvalidRequestError(
+                "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
+            )
+        address = entity.name(IP)
+        if address is not None and not resolves(address):
+            raise errors.InvalidRequestError(f"{address} is not a valid IP or resolvable host.")
+        return IP_QUOTAS
+    if not (entity.has(USER) or entity.has(CLIENT_ID)):
+        raise errors.InvalidRequestError("Invalid empty client quota entity")
+    return CLIENT_QUOTAS
+
+
+def check_value(known: Mapping[str, bool], key: str, value: float) -> None:
+    """Whether a quota may have a value."""
+    if key not in known:
+        raise errors.InvalidRequestError(f"Invalid configuration key {key}")
+    # Kafka 3.9 takes NaN too, which no rate ever exceeds.
+    if not value > 0:
+        raise errors.InvalidRequestError(f"Quota {key} must be greater than 0")
+    if not known[key]:
+        return
+    largest, kind = (INT_MAX, "an INT") if key == CONNECTION_CREATION_RATE else (LONG_MAX, "a LONG")
+    if value > largest:
+        raise errors.InvalidRequestError(f"Proposed value for {key} is too large for {kind}.")
+    if abs(int(value + EPSILON) - value) > EPSILON:
+        raise errors.InvalidRequestError(f"{key} cannot be a fractional value.")
+
+
+def resolves(name: str) -> bool:
+    """Whether a name is an address, or a host that the system can look up."""
+    import socket
+
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except (OSError, UnicodeError):
+        return False
