@@ -185,6 +185,12 @@ class KafkaError(Exception):
         """What the raiser said, or else the table's sentence."""
         return str(self)
 
+    @property
+    def detail(self) -> str | None:
+        """What the raiser said; None for the table's own sentence, which says no more than the code (`ApiError`)."""
+        text = str(self)
+        return None if text == self.description else text
+
 
 def _class_name(name: str) -> str:
     stem = name.removesuffix("_EXCEPTION").removesuffix("_ERROR")

@@ -123,6 +123,13 @@ KEYS = (
         HIGH,
     ),
     ConfigKey("delete.topic.enable", BOOLEAN, True, "Whether topics can be deleted.", None, HIGH),
+    ConfigKey(
+        "max.request.partition.size.limit",
+        INT,
+        2000,
+        "How many partitions one DescribeTopicPartitions response has at most.",
+        at_least(1),
+    ),
     ConfigKey("num.partitions", INT, 1, "How many partitions a topic gets that does not say.", at_least(1)),
     ConfigKey(
         "default.replication.factor",

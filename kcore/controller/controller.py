@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
 MAX_PARTITIONS_PER_REQUEST = 10_000
+EXCESSIVE_PARTITIONS = "Excessively large number of partitions per request."
 
 
 class Controller:
@@ -164,7 +165,7 @@ class Controller:
         requested = list(topics)
         names = [new.name for new in requested]
         if sum(planned_partitions(new, self._config) for new in requested) > MAX_PARTITIONS_PER_REQUEST:
-            excess = errors.PolicyViolationError("Excessively large number of partitions per request.")
+            excess = errors.PolicyViolationError(EXCESSIVE_PARTITIONS)
             return [TopicResult(name, error=excess) for name in dict.fromkeys(names)]
         results = []
         for name in dict.fromkeys(names):
@@ -190,8 +191,18 @@ class Controller:
         return self.create_topics(internal_topic(name, self._config) or NewTopic(name) for name in names)
 
     def create_partitions(self, additions: Iterable[NewPartitions], validate_only: bool = False) -> list[TopicResult]:
-        """Adds partitions to topics, each topic in a transaction of its own."""
-        return [self._create_partitions(new, validate_only) for new in additions]
+        """Adds partitions to topics, each topic in a transaction of its own, as many as one request may add."""
+        left = MAX_PARTITIONS_PER_REQUEST
+        results = []
+        for new in additions:
+            topic = self.image.topics.get(new.name)
+            wanted = new.total_count - len(topic.partitions) if topic is not None else 0
+            if wanted > left:
+                results.append(TopicResult(new.name, error=errors.PolicyViolationError(EXCESSIVE_PARTITIONS)))
+            else:
+                left -= max(wanted, 0)
+                results.append(self._create_partitions(new, validate_only))
+        return results
 
     def _create_partitions(self, new: NewPartitions, validate_only: bool) -> TopicResult:
         try:

@@ -327,6 +327,10 @@ cdef class Disk:
         self.check(self.stat_into(path, &stat), path)
         return stat.modified_ms
 
+    def space(self, path):
+        """Size and free space of the volume that a path lies on, in bytes; (-1, -1) of a disk that has no bounds."""
+        return -1, -1
+
     def mkdir(self, path, int mode=DIRECTORY_MODE):
         """Makes one directory."""
         cdef bytes name = fsencode(path)

@@ -5,8 +5,10 @@ write is continued, so callers see whole results or a negated errno. Durability 
 safe after `fdatasync`, names after `fsync_directory`.
 """
 
+from os import fsencode
+
 from libc.errno cimport EINTR, EIO, errno
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from posix.fcntl cimport O_RDONLY
 from kcore.platform.disk cimport Disk, DiskOperations, DiskStat, EntryVisitor, iovec
 from kcore.platform.sync cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
@@ -70,6 +72,13 @@ cdef extern from "<dirent.h>" nogil:
     int closedir(DIR* directory)
     int dirfd(DIR* directory)
     int fstatat(int descriptor, const char* path, stat_t* out, int flags)
+
+cdef extern from "<sys/statvfs.h>" nogil:
+    struct statvfs_t "statvfs":
+        uint64_t f_frsize
+        uint64_t f_blocks
+        uint64_t f_bavail
+    int c_statvfs "statvfs"(const char* path, statvfs_t* out)
 
 cdef extern from "<sys/file.h>" nogil:
     int c_flock "flock"(int descriptor, int operation)
@@ -335,3 +344,17 @@ cdef class RealDisk(Disk):
         table.sendfile = real_sendfile
         table.now_ms = real_now_ms
         table.monotonic_ns = real_monotonic_ns
+
+    def space(self, path):
+        """What statvfs(2) says; free is what a process without privileges may still use."""
+        cdef bytes name = fsencode(path)
+        cdef const char* raw = name
+        cdef statvfs_t found
+        cdef int outcome
+        with nogil:
+            outcome = c_statvfs(raw, &found)
+            while outcome != 0 and errno == EINTR:
+                outcome = c_statvfs(raw, &found)
+            outcome = 0 if outcome == 0 else -errno
+        self.check(outcome, path)
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize

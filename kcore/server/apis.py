@@ -62,12 +62,17 @@ TABLE = (
     ApiEntry(API_VERSIONS, 0, 4, "api_versions"),
     ApiEntry(19, 2, 7, "create_topics"),
     ApiEntry(20, 1, 6, "delete_topics"),
+    ApiEntry(21, 0, 2, "delete_records"),
     ApiEntry(22, 0, 5, "init_producer_id"),
     ApiEntry(23, 2, 4, "offset_for_leader_epoch"),
     ApiEntry(32, 1, 4, "describe_configs"),
+    ApiEntry(35, 0, 4, "describe_log_dirs"),
+    ApiEntry(37, 0, 3, "create_partitions"),
+    ApiEntry(46, 0, 0, "list_partition_reassignments"),
     ApiEntry(48, 0, 1, "describe_client_quotas"),
     ApiEntry(49, 0, 1, "alter_client_quotas"),
     ApiEntry(60, 0, 2, "describe_cluster"),
+    ApiEntry(75, 0, 0, "describe_topic_partitions"),
 )
 BY_KEY = {entry.key: entry for entry in TABLE}
 

@@ -222,6 +222,10 @@ class LogManager:
         with self._lock:
             return {key: entry.log for key, entry in self._logs.items()}
 
+    def logs_by_directory(self) -> list[tuple[LogDir, dict[TopicPartition, Log]]]:
+        """Every log directory, with the logs that are open in it: none where it is out of use."""
+        return [(log_dir, self._logs_in(log_dir)) for log_dir in self._log_dirs]
+
     def offline_directories(self) -> list[str]:
         """The log directories out of use."""
         return [log_dir.path for log_dir in self._log_dirs if not log_dir.is_online]
@@ -395,6 +399,17 @@ class LogManager:
     def checkpoint_log_start_offsets(self) -> None:
         """Writes where logs begin that had records deleted from within a segment."""
         for log_dir in self._log_dirs.online():
+            with self._log_dirs.guard(log_dir):
+                self._write_log_start_offsets(log_dir)
+
+    def save_start_offsets(self, partitions: Iterable[TopicPartition]) -> None:
+        """Writes at once where these logs begin, so that records that were deleted stay deleted after a crash.
+
+        A directory where that fails goes offline, which `is_offline` tells of its partitions.
+        """
+        with self._lock:
+            entries = [self._logs[key] for key in partitions if key in self._logs]
+        for log_dir in {id(entry.log_dir): entry.log_dir for entry in entries}.values():
             with self._log_dirs.guard(log_dir):
                 self._write_log_start_offsets(log_dir)
 

@@ -1,0 +1,33 @@
+"""DescribeTopicPartitions, key 75: topics and their partitions, as many an answer as both sides like (KIP-966)."""
+
+REQUEST = """
+topics                    []      0+
+    name                  string  0+
+response_partition_limit  int32   0+  default=2000
+cursor                    struct  0+  nullable default=null
+    topic_name            string  0+
+    partition_index       int32   0+
+"""
+
+RESPONSE = """
+throttle_time_ms                  int32    0+  ignorable
+topics                            []       0+
+    error_code                    int16    0+
+    name                          string   0+  nullable
+    topic_id                      uuid     0+  ignorable
+    is_internal                   bool     0+  ignorable default=false
+    partitions                    []       0+
+        error_code                int16    0+
+        partition_index           int32    0+
+        leader_id                 int32    0+
+        leader_epoch              int32    0+  ignorable default=-1
+        replica_nodes             []int32  0+
+        isr_nodes                 []int32  0+
+        eligible_leader_replicas  []int32  0+  nullable default=null
+        last_known_elr            []int32  0+  nullable default=null
+        offline_replicas          []int32  0+  ignorable
+    topic_authorized_operations   int32    0+  default=-2147483648
+next_cursor                       struct   0+  nullable default=null
+    topic_name                    string   0+
+    partition_index               int32    0+
+"""
