@@ -51,6 +51,8 @@ cdef struct Connection:
     uint32_t interest            # what epoll watches for
     bint handshaking
     bint in_flight               # a request is in a handler or a purgatory: the connection is muted
+    int32_t throttle_slot        # its place in the processor's ThrottleQueue, counted from 1: muted for a quota; else 0
+    int64_t throttled_until_ns
     bint maybe_readable
     bint ended                   # the client will send no more
     bint close_after_send
@@ -60,6 +62,10 @@ cdef struct Connection:
     Connection* idle_next        # less recently active ones come first
     Connection* idle_previous
     int64_t last_active_ns
+
+# Nothing that it sends is executed for now.
+cdef inline bint is_muted(const Connection* connection) noexcept nogil:
+    return connection.in_flight or connection.throttle_slot != 0
 
 cdef Connection* connection_new(ByteStream* stream) noexcept nogil
 # Closes the socket, gives up what was not sent.

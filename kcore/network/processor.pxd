@@ -11,6 +11,7 @@ from kcore.network.receive_buffer cimport BufferPool
 from kcore.network.request_channel cimport RequestChannel
 from kcore.network.response cimport Response
 from kcore.network.selector cimport Selector
+from kcore.network.throttle_queue cimport ThrottleQueue
 from kcore.platform.disk cimport Disk, DiskOperations
 
 cdef struct ProcessorLimits:
@@ -44,6 +45,7 @@ cdef class Processor:
     cdef Inbox inbox
     cdef Selector selector
     cdef ConnectionTable table
+    cdef ThrottleQueue throttled
     cdef BufferPool pool
     cdef ProcessorLimits limits
     cdef ProcessorCounters counters
@@ -78,6 +80,7 @@ cdef class Processor:
     cdef void serve_ready(self) noexcept nogil
     cdef void retry_stalled(self) noexcept nogil
     cdef void resume_granted(self) noexcept nogil
+    cdef void resume_throttled(self) noexcept nogil
     cdef void close_idle(self) noexcept nogil
     cdef void trim_buffers(self) noexcept nogil
     cdef bint is_drained(self) noexcept nogil

@@ -11,6 +11,9 @@ costs no system call. Only then is EPOLLIN dropped, and armed again when the con
 A connection whose frame needs memory while none is left (MemoryPool) is muted without EPOLLIN: the socket's own buffer
 fills, and its client waits. It goes on, in its order, when memory was granted to it.
 
+An answer with `throttle_ms` mutes its connection from when it is queued to be sent: what the client sends meanwhile waits
+in its buffer or in the socket (KIP-219), while the answer, with the time in it, goes out.
+
 Bounds: a frame by `socket.request.max.bytes`, all of them by `queued.max.request.bytes`; a turn by TURN_BYTES and TURN_FRAMES; unsent answers by UNSENT_PARTS and by not
 executing further; the request channel by its own. A frame that breaks a rule closes its connection with one WARN.
 
@@ -28,7 +31,7 @@ from libc.string cimport memcpy
 from kcore.network.connection cimport (
     FLUSH_FAILED, FLUSH_YIELD, LISTED_READY, LISTED_STALLED, LISTED_STARVED, RECEIVE_DRAINED, RECEIVE_END,
     RECEIVE_FAILED, RECEIVE_STARVED, UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
-    connection_free, connection_new, connection_park, connection_receive, has_unsent,
+    connection_free, connection_new, connection_park, connection_receive, has_unsent, is_muted,
 )
 from kcore.network.connection_table cimport (
     table_add, table_any, table_find, table_free, table_init, table_list, table_remove, table_touch, table_unlist,
@@ -51,6 +54,7 @@ from kcore.network.response cimport Response, response_free, response_init, resp
 from kcore.network.selector cimport (
     WAKEUP, selector_add, selector_free, selector_init, selector_modify, selector_select,
 )
+from kcore.network.throttle_queue cimport throttle_add, throttle_first, throttle_free, throttle_remove
 from kcore.platform.disk cimport Disk
 from kcore.platform.signals cimport block_signals
 from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
@@ -107,6 +111,7 @@ cdef class Processor:
         inbox_free(&self.inbox)
         selector_free(&self.selector)
         table_free(&self.table)
+        throttle_free(&self.throttled)
         pool_free(&self.pool)
         response_free(&self.scratch)
 
@@ -160,6 +165,7 @@ cdef class Processor:
             for i in range(ready):
                 self.on_event(&events[i])
             self.take_messages()
+            self.resume_throttled()
             self.serve_ready()
             self.close_idle()
             self.trim_buffers()
@@ -183,6 +189,8 @@ cdef class Processor:
             return 0
         if self.limits.max_idle_ns > 0 and self.table.idle_first != NULL:
             until_ns = min(until_ns, self.table.idle_first.last_active_ns + self.limits.max_idle_ns)
+        if self.throttled.count:
+            until_ns = min(until_ns, throttle_first(&self.throttled).throttled_until_ns)
         if self.pool.free_bytes:
             until_ns = min(until_ns, self.trim_due_ns)
         if atomic_load_32(&self.draining):
@@ -207,13 +215,15 @@ cdef class Processor:
             return
         if event.events & (EPOLLIN | EPOLLERR | EPOLLHUP):
             connection.maybe_readable = True
-        if connection.in_flight or connection.listed == LISTED_STALLED or connection.listed == LISTED_STARVED:
+        if is_muted(connection) and has_unsent(connection) and event.events & EPOLLOUT:
+            self.serve(connection)
+        elif is_muted(connection) or connection.listed == LISTED_STALLED or connection.listed == LISTED_STARVED:
             if event.events & (EPOLLERR | EPOLLHUP):
                 self.close(connection)
             else:
                 self.set_interest(connection, 0)
-            return
-        self.serve(connection)
+        else:
+            self.serve(connection)
 
     cdef void take_messages(self) noexcept nogil:
         cdef ProcessorMessage* message = inbox_take(&self.inbox)
@@ -290,6 +300,15 @@ cdef class Processor:
             table_list(&self.table, connection, LISTED_READY)
             connection = self.table.starved.first
 
+    cdef void resume_throttled(self) noexcept nogil:
+        """Lets those go on whose time of being throttled is over."""
+        cdef Connection* connection = throttle_first(&self.throttled)
+        while connection != NULL and connection.throttled_until_ns <= self.now_ns:
+            throttle_remove(&self.throttled, connection)
+            if not connection.in_flight:
+                table_list(&self.table, connection, LISTED_READY)
+            connection = throttle_first(&self.throttled)
+
     cdef void trim_buffers(self) noexcept nogil:
         if self.pool.free_bytes and self.now_ns >= self.trim_due_ns:
             pool_trim(&self.pool)
@@ -301,8 +320,8 @@ cdef class Processor:
         if self.limits.max_idle_ns <= 0:
             return
         while connection != NULL and connection.last_active_ns + self.limits.max_idle_ns <= self.now_ns:
-            # Who waits for a handler, for room or for memory is not idle: we are.
-            if connection.in_flight or connection.listed != UNLISTED:
+            # Who waits for a handler, for room, for memory or for its quota is not idle: we are.
+            if is_muted(connection) or connection.listed != UNLISTED:
                 table_touch(&self.table, connection, self.now_ns)
             else:
                 count(&self.counters.connections_idle_closed, 1)
@@ -336,11 +355,11 @@ cdef class Processor:
         table_unlist(&self.table, connection)
         if not self.flush(connection):
             return
-        while not has_unsent(connection):
+        while not has_unsent(connection) and not is_muted(connection):
             progress = self.execute_buffered(connection, &frames)
             if progress == PROGRESS_CLOSED or not self.flush(connection):
                 return
-            if has_unsent(connection) or connection.in_flight or connection.listed != UNLISTED:
+            if has_unsent(connection) or is_muted(connection) or connection.listed != UNLISTED:
                 break
             if frames == 0 or received >= TURN_BYTES:
                 table_list(&self.table, connection, LISTED_READY)
@@ -405,7 +424,7 @@ cdef class Processor:
                 return PROGRESS_PAUSED
             connection.start += connection.expected_bytes
             count(&self.counters.requests, 1)
-            if connection.in_flight or connection.close_after_send:
+            if is_muted(connection) or connection.close_after_send:
                 return PROGRESS_PAUSED
         return PROGRESS_PAUSED
 
@@ -459,6 +478,8 @@ cdef class Processor:
     cdef bint enqueue(self, Connection* connection, Response* response) noexcept nogil:
         """Puts an answer behind those that wait to be sent; False when the connection had to be closed."""
         cdef bint sendable = True
+        if response.throttle_ms > 0:
+            throttle_add(&self.throttled, connection, self.now_ns + response.throttle_ms * <int64_t>NANOSECONDS_PER_MS)
         if response.empty:
             connection.close_after_send = connection.close_after_send or response.close_after
         else:
@@ -466,6 +487,7 @@ cdef class Processor:
         if response.count:
             response_free(response)
         response.close_after = response.empty = response.failed = False
+        response.throttle_ms = 0
         if not sendable:
             self.close(connection)
         return sendable
@@ -511,7 +533,7 @@ cdef class Processor:
             self.set_interest(connection, connection.interest if connection.listed == LISTED_READY else EPOLLOUT)
         elif connection.ended or connection.listed == LISTED_STARVED or atomic_load_32(&self.draining):
             self.set_interest(connection, 0)
-        elif connection.in_flight or connection.listed != UNLISTED:
+        elif is_muted(connection) or connection.listed != UNLISTED:
             self.set_interest(connection, connection.interest & EPOLLIN)
         else:
             self.set_interest(connection, EPOLLIN)
@@ -523,6 +545,7 @@ cdef class Processor:
 
     cdef void close(self, Connection* connection) noexcept nogil:
         table_remove(&self.table, connection)
+        throttle_remove(&self.throttled, connection)
         connection_free(connection, &self.pool)
         atomic_add_64(self.connection_count, -1)
         count(&self.counters.connections_closed, 1)

@@ -29,7 +29,7 @@ cdef class Request:
     cdef Endpoint client_endpoint
     cdef Endpoint local_endpoint
     cdef bint answered
-    cdef void answer(self, bytes payload, bint close)
+    cdef void answer(self, bytes payload, bint close, int32_t throttle_ms)
     cdef readonly uint64_t connection
     cdef readonly int32_t listener
     cdef readonly int16_t api_key

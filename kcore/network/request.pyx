@@ -47,7 +47,7 @@ cdef class Request:
 
     def __dealloc__(self):
         if not self.answered and self.sink is not None:
-            self.answer(None, True)
+            self.answer(None, True, 0)
 
     @property
     def client_host(self) -> str:
@@ -66,16 +66,17 @@ cdef class Request:
     def local_port(self) -> int:
         return self.local_endpoint.port
 
-    def respond(self, payload: bytes | None, close: bool = False) -> None:
+    def respond(self, payload: bytes | None, close: bool = False, throttle_ms: int = 0) -> None:
         """Sends the response header and body without their length; None sends nothing (acks=0) and goes on.
 
-        `close` ends the connection afterwards. The memory of `payload` is copied.
+        `close` ends the connection afterwards; `throttle_ms` keeps it muted that long, for a quota was exceeded. The
+        memory of `payload` is copied.
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of API key {self.api_key} was answered twice")
-        self.answer(payload, close)
+        self.answer(payload, close, throttle_ms)
 
-    cdef void answer(self, bytes payload, bint close):
+    cdef void answer(self, bytes payload, bint close, int32_t throttle_ms):
         cdef Response response
         cdef uint8_t* target
         cdef uint64_t connection = self.connection
@@ -83,6 +84,7 @@ cdef class Request:
         response_init(&response)
         response.close_after = close
         response.empty = payload is None
+        response.throttle_ms = throttle_ms
         if payload is not None:
             target = response_bytes(&response, <size_t>PyBytes_GET_SIZE(payload))
             if target == NULL:

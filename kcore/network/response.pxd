@@ -23,6 +23,7 @@ cdef struct Response:
     int32_t capacity
     bint close_after             # close the connection once sent
     bint empty                   # acks=0: nothing goes out, the connection is unmuted
+    int32_t throttle_ms          # how long the connection is muted after this answer, for it exceeded a quota
     bint failed                  # memory ran out while it was built: the connection is closed instead of sending it
 
 cdef void response_init(Response* response) noexcept nogil
