@@ -61,6 +61,8 @@ cdef class Disk:
 
 # Reads a whole file into a malloc'ed buffer (`*out`, to be freed with free()): the bytes read, or a negated errno.
 cdef int64_t read_whole_file(const DiskOperations* disk, const char* path, uint8_t** out) noexcept nogil
+# Syncs the directory that holds `path`, whose bytes are overwritten.
+cdef int sync_parent(const DiskOperations* disk, char* path) noexcept nogil
 # Temporary file, fdatasync, rename, directory fsync: after a crash the file is the old one or the new one, whole.
 cdef int write_file_atomically(const DiskOperations* disk, const char* path, const void* data,
                                size_t size) noexcept nogil

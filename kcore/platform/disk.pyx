@@ -85,7 +85,6 @@ cdef int write_file_atomically(const DiskOperations* disk, const char* path, con
 
 
 cdef int sync_parent(const DiskOperations* disk, char* path) noexcept nogil:
-    """Syncs the directory that holds `path`, whose bytes are overwritten."""
     cdef char* slash = strrchr(path, c"/")
     if slash == NULL:
         return disk.fsync_directory(disk.context, b".")
@@ -241,6 +240,14 @@ cdef class Disk:
         with nogil:
             outcome = write_file_atomically(&self.operations, raw, start, size)
         self.check(outcome, path)
+
+    def write_file(self, path, data):
+        """Writes a file anew; nothing is synced, and a crash may leave it empty or in part."""
+        cdef int descriptor = self.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+        try:
+            self.pwrite(descriptor, data, 0)
+        finally:
+            self.close(descriptor)
 
     def copy_range(self, source, target, int64_t position=0):
         """Copies `source` from `position` to its end into a new file `target`, synced; returns the bytes copied."""

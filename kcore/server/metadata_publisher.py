@@ -58,19 +58,20 @@ class MetadataPublisher:
         self._image = image
         if any(change.resource_type == BROKER_RESOURCE for change in delta.configs_changed):
             self._config.update_dynamic(image.cluster_configs(), image.broker_configs(self._broker_id))
+        minimums: dict[str, int] = {}
         for topic in delta.topics_deleted:
             self._delete(topic)
         for state in delta.created_partitions():
-            self._take(image, state, is_new=self._started)
+            self._take(image, state, minimums, is_new=self._started)
         for state in delta.changed_partitions():
-            self._take(image, state, is_new=False)
+            self._take(image, state, minimums, is_new=False)
         for change in delta.configs_changed:
             if change.resource_type == TOPIC_RESOURCE:
                 self._reconfigure(image, change.name)
         self._started = True
 
-    def _take(self, image: MetadataImage, state: PartitionState, *, is_new: bool) -> None:
-        """Opens and leads a partition where the metadata says so."""
+    def _take(self, image: MetadataImage, state: PartitionState, minimums: dict[str, int], *, is_new: bool) -> None:
+        """Opens and leads a partition where the metadata says so; `minimums` are the topics' min.insync.replicas."""
         if self._broker_id not in state.replicas:
             return
         if state.leader != self._broker_id:
@@ -86,8 +87,9 @@ class MetadataPublisher:
                 )
                 partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log, topic.is_internal)
             led_before = partition.leader_id == self._broker_id
-            minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
-            partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimum)
+            if state.topic not in minimums:
+                minimums[state.topic] = TopicConfig(self._config, overrides).number("min.insync.replicas")
+            partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimums[state.topic])
             if state.topic == GROUP_METADATA_TOPIC and not led_before:
                 self._coordinate(partition, len(topic.partitions))
         except (OSError, KafkaError) as error:

@@ -49,6 +49,7 @@ cdef class LocalLog:
     cdef uint64_t jitter_state
     cdef int32_t failure_errno                   # of the disk error that took the log offline; 0 while online
     cdef bint directory_changed                  # names to be synced by the next flush
+    cdef bint birth_is_durable                   # the directory's own name too, and whose it is; under flush_lock
     cdef bint closed
 
     # --- callers hold segments_lock
@@ -69,6 +70,7 @@ cdef class LocalLog:
     cdef void splice(self, int32_t first, int32_t count, LogSegment* segment) noexcept nogil
     cdef void remember_boundary(self, LogOffsetMetadata boundary) noexcept nogil
     cdef int64_t next_jitter_ms(self) noexcept nogil
+    cdef int begin_unmade(self, int64_t now_ms) noexcept nogil
     cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil
     cdef int retire(self, int32_t first, int32_t count, int64_t now_ms) noexcept nogil
     cdef int replace_active(self, LogSegment* old, int64_t position, int64_t offset) noexcept nogil
@@ -83,6 +85,7 @@ cdef class LocalLog:
     # The segments from the one that holds `offset` on, each with a reference of the caller's, in a malloc'ed array.
     cdef LogSegment** pin_from(self, int64_t offset, int32_t* count) noexcept nogil
     cdef int flush_to_disk(self, bint include_active) noexcept nogil
+    cdef int sync_birth(self) noexcept nogil
     cdef int sync_pinned(self, LogSegment** pinned, int32_t count) noexcept nogil
     cdef void unpin(self, LogSegment** pinned, int32_t count) noexcept nogil
     cdef int prepare_recovery_point(self, int64_t target) noexcept nogil

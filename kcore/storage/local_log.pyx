@@ -13,12 +13,14 @@ time. Order: flush_lock, append_lock, segments_lock.
 
 from os import fsdecode
 
-from libc.errno cimport EBADMSG, EMFILE, ENFILE, ENOMEM
+from libc.errno cimport EBADMSG, EMFILE, ENFILE, ENOENT, ENOMEM
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memmove, memset, strdup
+from libc.string cimport memmove, memset, strdup, strlen
+from posix.fcntl cimport O_RDONLY
 from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR
-from kcore.platform.disk cimport Disk
+from kcore.platform.disk cimport Disk, sync_parent
 from kcore.platform.sync cimport (
     atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_destroy,
     pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
@@ -28,11 +30,16 @@ from kcore.storage.index_file cimport index_is_full
 from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
-    BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_find_max_timestamp,
-    segment_find_offset, segment_finish, segment_new, segment_open, segment_release, segment_rename_deleted,
-    segment_sync, segment_unlink,
+    BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_create_later,
+    segment_find_max_timestamp, segment_find_offset, segment_finish, segment_new, segment_open, segment_release,
+    segment_rename_deleted, segment_sync, segment_unlink,
 )
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
+
+
+cdef const char* METADATA_FILE = b"partition.metadata"
+cdef enum:
+    METADATA_FILE_BYTES = 20     # with a slash and a NUL
 
 
 cdef class SegmentInfo:
@@ -270,6 +277,22 @@ cdef class LocalLog:
                 self.active_segment().writable = True
         return outcome
 
+    cdef int begin_unmade(self, int64_t now_ms) noexcept nogil:
+        """The first segment of a log that has had none: offset 0, and no files until there is a record.
+
+        Only there: any other base offset is known from the name of the file.
+        """
+        cdef LogSegment* segment = segment_new(self.disk, self.directory_path, 0, self.limits.max_index_bytes)
+        cdef int outcome = -ENOMEM if segment == NULL else self.grow_list()
+        if outcome < 0:
+            if segment != NULL:
+                segment_release(segment)
+            return outcome
+        segment.roll_jitter_ms = self.next_jitter_ms()
+        segment_create_later(segment, now_ms)
+        self.splice(0, 0, segment)
+        return 0
+
     cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil:
         """A new active segment after the first `kept` ones; the others are let go in the same moment."""
         cdef LogSegment* segment = segment_new(self.disk, self.directory_path, base_offset,
@@ -331,6 +354,10 @@ cdef class LocalLog:
             pthread_mutex_unlock(&self.flush_lock)
             return outcome
         target = self.next_offset if include_active else self.active_segment().base_offset
+        if self.flushed_offset >= target and not self.directory_changed:
+            pthread_mutex_unlock(&self.append_lock)
+            pthread_mutex_unlock(&self.flush_lock)
+            return 0
         # One offset lower, because a segment that ends at the recovery point may have been rolled since: its indexes
         # are not on the device yet.
         pinned = self.pin_from(self.flushed_offset - 1, &count)
@@ -339,8 +366,10 @@ cdef class LocalLog:
         pthread_mutex_unlock(&self.append_lock)
         outcome = self.sync_pinned(pinned, count if include_active else count - 1)
         self.unpin(pinned, count)
-        if outcome >= 0 and sync_directory:
+        if outcome >= 0 and (sync_directory or not self.birth_is_durable):
             outcome = self.disk.fsync_directory(self.disk.context, self.directory_path)
+        if outcome >= 0 and not self.birth_is_durable:
+            outcome = self.sync_birth()
         if outcome >= 0:
             outcome = self.prepare_recovery_point(target)
         if outcome >= 0:
@@ -349,6 +378,30 @@ cdef class LocalLog:
             self.directory_changed |= sync_directory
             self.fail(outcome)
         pthread_mutex_unlock(&self.flush_lock)
+        return outcome
+
+    cdef int sync_birth(self) noexcept nogil:
+        """What makes the records of a log findable after a crash: its directory's name and `partition.metadata`.
+
+        Neither is synced when the log is made, for an empty log is made anew as well; so its first flush does it.
+        """
+        cdef size_t length = strlen(self.directory_path)
+        cdef char* path = <char*>malloc(length + METADATA_FILE_BYTES)
+        cdef int descriptor, outcome
+        if path == NULL:
+            return -ENOMEM
+        snprintf(path, length + METADATA_FILE_BYTES, "%s/%s", self.directory_path, METADATA_FILE)
+        descriptor = self.disk.open(self.disk.context, path, O_RDONLY, 0)
+        # A log that no topic was given to has no such file.
+        outcome = 0 if descriptor == -ENOENT else descriptor
+        if descriptor >= 0:
+            outcome = self.disk.fdatasync(self.disk.context, descriptor)
+            self.disk.close(self.disk.context, descriptor)
+        if outcome >= 0:
+            path[length] = 0
+            outcome = sync_parent(self.disk, path)
+        free(path)
+        self.birth_is_durable = outcome >= 0
         return outcome
 
     cdef int sync_pinned(self, LogSegment** pinned, int32_t count) noexcept nogil:
@@ -460,6 +513,7 @@ cdef class LocalLog:
         if outcome < 0:
             segment_release(segment)
             return outcome
+        self.directory_changed = True  # the cut itself is what has to be synced
         # At once: a reader must not be bounded by what stood where the file has ended.
         pthread_mutex_lock(&self.segments_lock)
         self.segment_list[self.segment_count - 1] = segment

@@ -237,7 +237,11 @@ cdef class Log(LocalLog):
         cdef int64_t position
         cdef size_t at = 0
         cdef int outcome = 0
-        if self.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
+        active = self.active_segment()
+        if active.unmade:
+            outcome = segment_open(active)
+            self.directory_changed = True
+        if outcome >= 0 and self.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
             outcome = self.roll_to(max(validated.first_offset, self.next_offset), now_ms)
         active = self.active_segment()
         if outcome >= 0:
@@ -491,7 +495,10 @@ cdef class Log(LocalLog):
     cdef int finish(self) noexcept nogil:
         """Snapshot, indexes and file sizes as a clean shutdown leaves them."""
         cdef LogSegment* active = self.active_segment()
-        cdef int outcome = self.prepare_roll(self.next_offset)
+        cdef int outcome
+        if active.unmade:
+            return 0
+        outcome = self.prepare_roll(self.next_offset)
         if outcome >= 0 and active.writable:
             outcome = segment_finish(active)
         if outcome >= 0 and active.offset_index.writable:

@@ -44,7 +44,16 @@ class LogDirLockedError(Exception):
 class LogDir:
     """`open` it before anything else, `close` it last."""
 
-    __slots__ = ("_disk", "_lock_descriptor", "checkpoint_lock", "failure", "had_clean_shutdown", "meta", "path")
+    __slots__ = (
+        "_disk",
+        "_lock_descriptor",
+        "checkpoint_lock",
+        "failure",
+        "had_clean_shutdown",
+        "log_count",
+        "meta",
+        "path",
+    )
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
@@ -52,6 +61,7 @@ class LogDir:
         self.path = path
         # Held from the look at the logs to the end of the write: an older picture must not replace a newer one.
         self.checkpoint_lock = Lock()
+        self.log_count = 0
         self.meta: MetaProperties | None = None
         self.had_clean_shutdown = False
         # Why the directory is out of use; None while it is in use.

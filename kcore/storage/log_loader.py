@@ -60,6 +60,17 @@ def load_log(
     return opened
 
 
+def new_log(
+    disk: Disk, directory: str, topic: str, partition: int, config: LogConfig, *, on_failure: OnFailure | None = None
+) -> Log:
+    """The log of a directory that the caller has just made: nothing is read, and no file made before its first record."""
+    created = Log(disk, fsencode(directory), topic, partition, config, on_failure)
+    recovery = LogRecovery(created)
+    recovery.create_first(0)
+    recovery.finish_new()
+    return created
+
+
 class LogLoader:
     """One load of one log."""
 

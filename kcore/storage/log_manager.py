@@ -30,7 +30,7 @@ from kcore.storage.directory_removal import remove_directory
 from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir_scan import LogDirScan
 from kcore.storage.log_dirs import LogDirs, LogDirsError
-from kcore.storage.log_loader import load_log
+from kcore.storage.log_loader import load_log, new_log
 from kcore.storage.partition_metadata import write_topic_id
 from kcore.storage.recovery_threads import run_jobs
 from kcore.storage.segment import bound_open_segments
@@ -61,15 +61,26 @@ class ManagedLog:
     Work that began before the log was deleted may fail to find its files: once `is_deleted`, that is no I/O error.
     """
 
-    __slots__ = ("config", "is_deleted", "log", "log_dir", "topic_id")
+    __slots__ = ("_fail_later", "config", "is_deleted", "log", "log_dir", "topic_id")
 
     log: Log
 
-    def __init__(self, log_dir: LogDir, topic_id: bytes, config: LogConfig) -> None:
+    def __init__(
+        self,
+        log_dir: LogDir,
+        topic_id: bytes,
+        config: LogConfig,
+        fail_later: Callable[[ManagedLog, OSError], None],
+    ) -> None:
         self.log_dir = log_dir
+        self._fail_later = fail_later
         self.topic_id = topic_id
         self.config = config
         self.is_deleted = False
+
+    def on_failure(self, _: Log, error: OSError) -> None:
+        """What the log is to call."""
+        self._fail_later(self, error)
 
 
 class LogManager:
@@ -85,6 +96,7 @@ class LogManager:
         "_log_dirs",
         "_logs",
         "_offline",
+        "_overrides",
         "_scheduler",
         "high_watermarks",
         "on_all_directories_failed",
@@ -103,6 +115,8 @@ class LogManager:
         self._offline: set[TopicPartition] = set()
         # By topic.
         self._configs: dict[str, LogConfig] = {}
+        # What they were made from: one look at the configuration serves all partitions of a topic.
+        self._overrides: dict[str, Mapping[str, str]] = {}
         # As the last checkpoints had them when the broker started.
         self._initial_high_watermarks: dict[TopicPartition, int] = {}
         # Where the broker's high watermarks come from; None: from the logs themselves.
@@ -130,7 +144,8 @@ class LogManager:
         """
         self._log_dirs.on_failure = self._directory_failed
         bound_open_segments(self._open_segment_limit())
-        self._configs = {name: self._log_config(topic.overrides) for name, topic in topics.items()}
+        for name, topic in topics.items():
+            self._set_config(name, topic.overrides)
         self._log_dirs.claim(broker_id, cluster_id)
         scans = []
         for log_dir in self._log_dirs.online():
@@ -170,14 +185,24 @@ class LogManager:
             recovery_point, start_offset = scan.recovery_points.get(key, 0), scan.log_start_offsets.get(key, 0)
             entry = self._open_log(log_dir, key, topic_id, recovery_point, start_offset)
             with self._lock:
-                self._logs[key] = entry
+                self._add(key, entry)
                 self._initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
+
+    def _add(self, key: TopicPartition, entry: ManagedLog) -> None:
+        self._logs[key] = entry
+        entry.log_dir.log_count += 1
+
+    def _remove(self, key: TopicPartition) -> ManagedLog | None:
+        entry = self._logs.pop(key, None)
+        if entry is not None:
+            entry.log_dir.log_count -= 1
+        return entry
 
     def _open_log(
         self, log_dir: LogDir, key: TopicPartition, topic_id: bytes, recovery_point: int = 0, start_offset: int = 0
     ) -> ManagedLog:
         topic, partition = key
-        entry = ManagedLog(log_dir, topic_id, self._configs[topic])
+        entry = self._managed(log_dir, key, topic_id)
         entry.log = load_log(
             self._disk,
             f"{log_dir.path}/{directory_name(topic, partition)}",
@@ -187,9 +212,12 @@ class LogManager:
             recovery_point=recovery_point,
             log_start_offset=start_offset,
             clean_shutdown=log_dir.had_clean_shutdown,
-            on_failure=lambda _, error: self._fail_later(entry, error),
+            on_failure=entry.on_failure,
         )
         return entry
+
+    def _managed(self, log_dir: LogDir, key: TopicPartition, topic_id: bytes) -> ManagedLog:
+        return ManagedLog(log_dir, topic_id, self._configs[key[0]], self._fail_later)
 
     # Configuration
 
@@ -200,11 +228,15 @@ class LogManager:
         config.producer_expiration_ms = self._config.number("producer.id.expiration.ms")
         return config
 
+    def _set_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
+        config = self._configs[topic] = self._log_config(overrides)
+        self._overrides[topic] = dict(overrides)
+        return config
+
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Gives the logs of a topic their new configuration, from the next append on."""
-        config = self._log_config(overrides)
         with self._lock:
-            self._configs[topic] = config
+            config = self._set_config(topic, overrides)
             entries = [entry for key, entry in self._logs.items() if key[0] == topic]
         for entry in entries:
             entry.config = config
@@ -264,8 +296,10 @@ class LogManager:
                         )
                     return entry.log
                 log_dir = self._directory_for_new_log(key, is_new)
-                if overrides is not None or topic not in self._configs:
-                    self._configs[topic] = self._log_config(overrides or {})
+                if overrides is None:
+                    overrides = self._overrides.get(topic, {})
+                if overrides != self._overrides.get(topic):
+                    self._set_config(topic, overrides)
                 failure: Exception
                 try:
                     return self._create_log(log_dir, key, topic_id)
@@ -281,19 +315,22 @@ class LogManager:
             raise errors.KafkaStorageError(
                 f"Can not create log for {key[0]}-{key[1]} because log directories {', '.join(offline)} are offline"
             )
-        counts = {id(log_dir): 0 for log_dir in online}
-        for entry in self._logs.values():
-            if id(entry.log_dir) in counts:
-                counts[id(entry.log_dir)] += 1
-        return min(online, key=lambda log_dir: counts[id(log_dir)])
+        return min(online, key=lambda log_dir: log_dir.log_count)
 
     def _create_log(self, log_dir: LogDir, key: TopicPartition, topic_id: bytes) -> Log:
+        """Nothing is synced: the log's first flush does that, and without a record it is made anew after a crash."""
         path = f"{log_dir.path}/{directory_name(*key)}"
-        self._disk.mkdirs(path)
-        write_topic_id(self._disk, path, topic_id)
-        self._disk.fsync_dir(log_dir.path)
-        entry = self._open_log(log_dir, key, topic_id)
-        self._logs[key] = entry
+        try:
+            self._disk.mkdir(path)
+        except FileExistsError:
+            # Of an attempt that failed half-way.
+            write_topic_id(self._disk, path, topic_id)
+            entry = self._open_log(log_dir, key, topic_id)
+        else:
+            write_topic_id(self._disk, path, topic_id)
+            entry = self._managed(log_dir, key, topic_id)
+            entry.log = new_log(self._disk, path, *key, entry.config, on_failure=entry.on_failure)
+        self._add(key, entry)
         log.info("Created log for partition %s-%d in %s", *key, path)
         return entry.log
 
@@ -307,12 +344,13 @@ class LogManager:
         for key in partitions:
             self._offline.discard(key)
             self._initial_high_watermarks.pop(key, None)
+            self._overrides.pop(key[0], None)
             entry = self._logs.get(key)
             if entry is not None:
                 touched[id(entry.log_dir)] = entry.log_dir
                 # The lock is given back before a failure is told.
                 with self._log_dirs.guard(entry.log_dir), self._lock:
-                    if self._logs.pop(key, None) is not None:
+                    if self._remove(key) is not None:
                         entry.is_deleted = True
                         self._set_aside_for_removal(key, entry)
         for log_dir in touched.values():
@@ -470,7 +508,7 @@ class LogManager:
         with self._lock:
             failed = {key: entry for key, entry in self._logs.items() if entry.log_dir is log_dir}
             for key in failed:
-                del self._logs[key]
+                self._remove(key)
             self._offline.update(failed)
         for entry in failed.values():
             # It refuses appends and reads from now on, whoever holds it; what it cannot write any more is no news.

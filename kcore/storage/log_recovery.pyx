@@ -92,9 +92,11 @@ cdef class LogRecovery:
         return segment.base_offset, segment.size_bytes
 
     def create_first(self, int64_t base_offset):
-        """Begins an empty log."""
-        self.log.disk_owner.check(self.log.begin_segment(0, base_offset, self.log.disk.now_ms(self.log.disk.context)),
-                                  self.log.directory)
+        """Begins an empty log; at offset 0 its files come with its first record."""
+        cdef Log log = self.log
+        cdef int64_t now_ms = log.disk.now_ms(log.disk.context)
+        log.disk_owner.check(log.begin_unmade(now_ms) if base_offset == 0 else log.begin_segment(0, base_offset, now_ms),
+                             log.directory)
 
     def has_sane_indexes(self, int32_t index):
         """Whether both indexes can be read and fit the segment; an index without entries does."""
@@ -275,6 +277,11 @@ cdef class LogRecovery:
             return None
         self.log.disk_owner.check(outcome, self.log.directory)
         return end_offset
+
+    def finish_new(self):
+        """A log of a directory that is empty: nothing is read. Afterwards the log may be used."""
+        self.log.remember_boundary(self.log.end_metadata())
+        self.log.high_watermark_at = self.log.end_metadata()
 
     def finish(self, int64_t start_offset, int64_t end_offset, int64_t recovery_point):
         """The log's offsets, its epochs and producers within them. Afterwards the log may be used."""

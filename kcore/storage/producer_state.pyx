@@ -375,7 +375,8 @@ cdef class ProducerStateManager:
         cdef size_t size = 0
         cdef int64_t offset = atomic_load_64(&self.map_end_offset)
         cdef int outcome
-        if offset <= self.last_snapshot_offset:
+        # Before offset 0 there is nothing to know.
+        if offset <= max(self.last_snapshot_offset, <int64_t>0):
             return 0
         if snprintf(path, sizeof(path), "%s/%020lld.snapshot", directory, <long long>offset) >= <int>sizeof(path):
             return -ENAMETOOLONG

@@ -20,6 +20,7 @@ cdef struct LogSegment:
     pthread_mutex_t open_lock    # opening and closing of the files below; nothing is taken under it
     int32_t is_open
     bint writable                # the active segment: appended to under the log's append lock
+    bint unmade                  # without files yet: they come when the segment is opened for its first record
     int64_t base_offset
     int descriptor
     int64_t size_bytes
@@ -50,6 +51,8 @@ cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, 
                              int32_t max_index_bytes) noexcept nogil
 # Makes the three files, empty, and opens them for appending.
 cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil
+# Leaves the making to the first segment_open, which only who appends calls while `unmade` is set.
+cdef void segment_create_later(LogSegment* segment, int64_t now_ms) noexcept nogil
 # Takes size and time from existing files without opening them for good.
 cdef int segment_stat(LogSegment* segment) noexcept nogil
 # Opens existing files; for appending when `writable`. Safe from any thread that holds a reference.

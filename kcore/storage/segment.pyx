@@ -124,7 +124,7 @@ cdef void close_files(LogSegment* segment) noexcept nogil:
     atomic_store_32(&segment.is_open, 0)
 
 
-cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil:
+cdef int create_files(LogSegment* segment) noexcept nogil:
     cdef char path[PATH_CAPACITY]
     cdef int outcome = open_log_file(segment, O_RDWR | O_CREAT | O_TRUNC)
     if outcome >= 0:
@@ -138,10 +138,23 @@ cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil:
     if outcome < 0:
         close_files(segment)
         return outcome
-    segment.writable = True
-    segment.created_ms = now_ms
-    atomic_store_32(&segment.is_open, 1)
+    segment.unmade = False
     return 0
+
+
+cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil:
+    cdef int outcome = create_files(segment)
+    if outcome >= 0:
+        segment_create_later(segment, now_ms)
+        segment.unmade = False
+        atomic_store_32(&segment.is_open, 1)
+    return outcome
+
+
+cdef void segment_create_later(LogSegment* segment, int64_t now_ms) noexcept nogil:
+    segment.writable = True
+    segment.unmade = True
+    segment.created_ms = now_ms
 
 
 cdef int segment_stat(LogSegment* segment) noexcept nogil:
@@ -188,7 +201,7 @@ cdef int segment_open(LogSegment* segment) noexcept nogil:
         return 0
     pthread_mutex_lock(&segment.open_lock)
     if not atomic_load_32(&segment.is_open):
-        outcome = open_files(segment)
+        outcome = create_files(segment) if segment.unmade else open_files(segment)
         if outcome >= 0:
             atomic_store_32(&segment.is_open, 1)
             if not segment.writable:
@@ -347,7 +360,10 @@ cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil:
 
 
 cdef int segment_sync(LogSegment* segment) noexcept nogil:
-    cdef int outcome = segment_open(segment)
+    cdef int outcome
+    if segment.unmade:
+        return 0
+    outcome = segment_open(segment)
     if outcome >= 0:
         outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
     if segment.writable:

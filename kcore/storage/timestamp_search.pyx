@@ -46,6 +46,8 @@ cdef object newest_record(LocalLog log, int64_t start_offset):
     with nogil:
         pinned = log.pin_from(start_offset, &count)
         for i in range(count):
+            if atomic_load_64(&pinned[i].size_bytes) == 0:
+                continue
             outcome = min(outcome, segment_open(pinned[i]))
             if outcome >= 0 and atomic_load_64(&pinned[i].max_timestamp) > largest:
                 largest = atomic_load_64(&pinned[i].max_timestamp)
@@ -63,7 +65,9 @@ cdef object search_segment(LocalLog log, LogSegment* segment, int64_t start_offs
     cdef int64_t position = 0, end = 0
     cdef int outcome
     with nogil:
-        outcome = segment_open(segment)
+        outcome = 0
+        if atomic_load_64(&segment.size_bytes) > 0:
+            outcome = segment_open(segment)
         if outcome >= 0 and atomic_load_64(&segment.max_timestamp) >= timestamp_ms:
             end = atomic_load_64(&segment.size_bytes)
             outcome = segment_find_timestamp(segment, timestamp_ms, start_offset, end, &header, &position)

@@ -60,6 +60,7 @@ class Failing:
     """Fails everything that is written below some directories, before the disk behind it hears of it."""
 
     broken: set[str]
+    synced: list[str]
 
     def _check(self, path: str) -> None:
         if any(path.startswith(directory) for directory in self.broken):
@@ -67,7 +68,16 @@ class Failing:
 
     def write_file_atomically(self, path: str, data: Buffer) -> None:
         self._check(path)
+        self.synced.append(path)
         super().write_file_atomically(path, data)  # type: ignore[misc]
+
+    def fsync_dir(self, path: str) -> None:
+        self.synced.append(path)
+        super().fsync_dir(path)  # type: ignore[misc]
+
+    def mkdir(self, path: str, mode: int = 0o755) -> None:
+        self._check(path)
+        super().mkdir(path, mode)  # type: ignore[misc]
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         self._check(path)
@@ -85,12 +95,14 @@ class Failing:
 class FailingRealDisk(Failing, RealDisk):
     def __init__(self) -> None:
         self.broken = set()
+        self.synced = []
 
 
 class FailingMemoryDisk(Failing, MemoryDisk):
     def __init__(self) -> None:
         super().__init__()
         self.broken = set()
+        self.synced = []
 
 
 class Machine:
@@ -244,6 +256,24 @@ class TestLogs:
         with pytest.raises(errors.InconsistentTopicIdError):
             manager.get_or_create_log("orders", 0, PAYMENTS_ID)
 
+    def test_making_logs_syncs_nothing(self, machine: Machine) -> None:
+        """Ten thousand of them are made at once: what is durable at that time is the topic, not its directories."""
+        manager = machine.start()
+        machine.disk.synced.clear()
+        for partition in range(20):
+            manager.get_or_create_log("orders", partition, ORDERS_ID)
+        assert machine.disk.synced == []
+        assert len(machine.directories()) == 20
+
+    def test_a_topic_made_anew_has_its_new_configuration(self, machine: Machine) -> None:
+        manager = machine.start()
+        manager.get_or_create_log("orders", 0, ORDERS_ID, {"segment.bytes": "200"})
+        manager.delete_log("orders", 0)
+        log = manager.get_or_create_log("orders", 0, PAYMENTS_ID, {})
+        log.append(BATCH)
+        log.append(BATCH)
+        assert len(log.segments) == 1
+
     def test_new_logs_go_where_the_fewest_are(self, machine: Machine) -> None:
         manager = machine.start("a", "b", "c")
         for partition in range(7):
@@ -383,6 +413,16 @@ class TestFoundDirectories:
         log = machine.start(topics=orders()).get_log("orders", 0)
         assert log is not None
         assert log.end_offset == 1
+        assert machine.read("a", "orders-0", "partition.metadata") == content
+
+    @pytest.mark.parametrize("left", [b"", bytes(46)])
+    def test_one_whose_making_was_cut_short_too(self, machine: Machine, left: bytes) -> None:
+        machine.start().get_or_create_log("orders", 0, ORDERS_ID)
+        machine.crash()
+        content = machine.read("a", "orders-0", "partition.metadata")
+        machine.write(left, "a", "orders-0", "partition.metadata")
+        log = machine.start(topics=orders()).get_log("orders", 0)
+        assert log is not None
         assert machine.read("a", "orders-0", "partition.metadata") == content
 
     def test_a_damaged_partition_metadata_stops_the_start(self, machine: Machine) -> None:
