@@ -2,7 +2,7 @@
 
     .venv/bin/python -m perf.run_partitions [--topics N] [--partitions N] [--with-data N] [--idle S] [--override K=V]...
 
-It creates `topics` topics of `partitions` partitions (1,000 x 10), writes one batch to `with-data` of the partitions, and
+It creates `topics` topics of `partitions` partitions (1,000 x 10), writes one batch to `with-data` of them, and
 prints: the time of creation, of a start after a clean shutdown and after kill -9, the CPU that the idle broker takes,
 its resident memory and open descriptors, and how long a Metadata request for everything takes, from the socket and with
 confluent-kafka. Starts are measured from the start of the process to its first answered request; beside them stands the

@@ -63,7 +63,7 @@ def load_log(
 def new_log(
     disk: Disk, directory: str, topic: str, partition: int, config: LogConfig, *, on_failure: OnFailure | None = None
 ) -> Log:
-    """The log of a directory that the caller has just made: nothing is read, and no file made before its first record."""
+    """The log of a directory that the caller has just made: nothing is read, no file made before its first record."""
     created = Log(disk, fsencode(directory), topic, partition, config, on_failure)
     recovery = LogRecovery(created)
     recovery.create_first(0)
