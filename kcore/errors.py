@@ -2,7 +2,8 @@
 
 `errors.UnknownTopicOrPartitionError` is the class of row `UNKNOWN_TOPIC_OR_PARTITION`: the name in camel case, a
 closing `_EXCEPTION` or `_ERROR` replaced by `Error`. Classes are made when first asked for, since a broker that starts
-needs none of them. Codes and retriability are those of Kafka's `Errors` enum (4.1); the sentences are our own. Code
+needs none of them. Codes and retriability are those of Kafka's `Errors` enum (4.1); the sentences are our own,
+except where an administrator's client shows them (tests/interop/admin_scenario). Code
 that holds no GIL takes the same codes from errors.pxd; a test holds the two together.
 """
 
@@ -16,7 +17,7 @@ TABLE: tuple[tuple[int, str, bool, str], ...] = (
     (0, "NONE", False, "No error."),
     (1, "OFFSET_OUT_OF_RANGE", False, "The offset lies before the start or beyond the end of the log."),
     (2, "CORRUPT_MESSAGE", True, "A record batch has a wrong checksum or size, or its bytes cannot be read."),
-    (3, "UNKNOWN_TOPIC_OR_PARTITION", True, "This broker has no such topic or partition."),
+    (3, "UNKNOWN_TOPIC_OR_PARTITION", True, "This server does not host this topic-partition."),
     (4, "INVALID_FETCH_SIZE", False, "The number of bytes to fetch is not valid."),
     (5, "LEADER_NOT_AVAILABLE", True, "The partition has no leader at the moment."),
     (6, "NOT_LEADER_OR_FOLLOWER", True, "This broker does not lead, or does not hold, the partition."),
@@ -128,7 +129,7 @@ TABLE: tuple[tuple[int, str, bool, str], ...] = (
     (97, "PRINCIPAL_DESERIALIZATION_FAILURE", False, "The principal of a forwarded request cannot be read."),
     (98, "SNAPSHOT_NOT_FOUND", False, "There is no such snapshot."),
     (99, "POSITION_OUT_OF_RANGE", False, "The position lies outside the snapshot."),
-    (100, "UNKNOWN_TOPIC_ID", True, "This broker has no topic of that id."),
+    (100, "UNKNOWN_TOPIC_ID", True, "This server does not host this topic ID."),
     (101, "DUPLICATE_BROKER_REGISTRATION", False, "Another broker is registered under this id."),
     (102, "BROKER_ID_NOT_REGISTERED", False, "No broker is registered under this id."),
     (103, "INCONSISTENT_TOPIC_ID", True, "The topic id asked for is not the one in the log."),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.controller.new_topic import TopicResult
+    from kcore.metadata.image import MetadataImage
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_DELETION_DISABLED = 3
@@ -27,7 +28,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
         asked_for: list[tuple[str | None, bytes]] = [(name, uuid.ZERO) for name in request.topic_names]
     else:
         asked_for = [(topic.name, topic.topic_id) for topic in request.topics]
-    names, topic_ids, invalid = sort_out(asked_for)
+    names, topic_ids, invalid = sort_out(asked_for, context.broker.metadata_cache.image)
     results = controller.delete_topics(names, topic_ids)
     valid = [(name, uuid.ZERO) for name in names] + [(None, topic_id) for topic_id in topic_ids]
     described = [
@@ -36,7 +37,9 @@ def handle(context: RequestContext, request: Any) -> Fields:
     return {"responses": described + invalid}
 
 
-def sort_out(asked_for: list[tuple[str | None, bytes]]) -> tuple[list[str], list[bytes], list[Fields]]:
+def sort_out(
+    asked_for: list[tuple[str | None, bytes]], image: MetadataImage
+) -> tuple[list[str], list[bytes], list[Fields]]:
     """Names, ids, and the answers to entries that cannot be right, one for those that stand twice."""
     names: list[str] = []
     topic_ids: list[bytes] = []
@@ -55,6 +58,13 @@ def sort_out(asked_for: list[tuple[str | None, bytes]]) -> tuple[list[str], list
             topic_ids.append(topic_id)
             continue
         invalid.append(failure(name, topic_id, errors.InvalidRequestError(complaint)))
+    for topic_id in [topic_id for topic_id in topic_ids if topic_id in image.topics_by_id]:
+        name = image.topics_by_id[topic_id].name
+        if name in names:
+            names.remove(name)
+            topic_ids.remove(topic_id)
+            complaint = "The provided topic name maps to an ID that was already supplied."
+            invalid.append(failure(name, topic_id, errors.InvalidRequestError(complaint)))
     return names, topic_ids, invalid
 
 

@@ -71,22 +71,29 @@ def make_missing_topics(context: RequestContext, request: Any) -> dict[str, int]
     if not broker.config.flag("auto.create.topics.enable"):
         return {}
     topics = broker.metadata_cache.image.topics
-    missing = dict.fromkeys(asked.name for asked in request.topics if asked.name is not None)
+    missing = dict.fromkeys(asked.name for asked in request.topics if not is_by_id(asked))
     results = broker.controller.auto_create_topics(name for name in missing if name not in topics)
     return {result.name: result.error.code for result in results if result.error is not None}
+
+
+def is_by_id(asked: Any) -> bool:
+    """Java's admin client leaves the name empty rather than null when it asks by id."""
+    return asked.name is None or bool(asked.topic_id != uuid.ZERO)
 
 
 def describe_asked(
     context: RequestContext, request: Any, image: MetadataImage, asked: Any, failures: dict[str, int]
 ) -> Fields:
     """One topic of the request, found or not."""
-    by_id = asked.name is None
+    by_id = is_by_id(asked)
     topic = image.topics_by_id.get(asked.topic_id) if by_id else image.topics.get(asked.name)
     if topic is not None:
         return describe_topic(context, request, image, topic)
     if by_id:
-        return _missing(None, asked.topic_id, errors.UnknownTopicIdError.code)
-    return _missing(asked.name, uuid.ZERO, failures.get(asked.name) or missing_topic_error(asked.name))
+        missing = _missing(None, asked.topic_id, errors.UnknownTopicIdError.code)
+    else:
+        missing = _missing(asked.name, uuid.ZERO, failures.get(asked.name) or missing_topic_error(asked.name))
+    return {**missing, "topic_authorized_operations": topic_operations(context, request)}
 
 
 def missing_topic_error(name: str) -> int:
@@ -104,17 +111,20 @@ def _missing(name: str | None, topic_id: bytes, code: int) -> Fields:
 
 def describe_topic(context: RequestContext, request: Any, image: MetadataImage, topic: TopicImage) -> Fields:
     """A topic that exists."""
-    asked_operations = context.api_version >= 8 and request.include_topic_authorized_operations
     return {
         "error_code": errors.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
         "partitions": [describe_partition(context, image, state) for state in topic.partitions],
-        "topic_authorized_operations": authorized_operations.TOPIC
-        if asked_operations
-        else authorized_operations.NOT_ASKED_FOR,
+        "topic_authorized_operations": topic_operations(context, request),
     }
+
+
+def topic_operations(context: RequestContext, request: Any) -> int:
+    """What this client may do with a topic, where it asks; Kafka says it of unknown topics too."""
+    asked = context.api_version >= 8 and request.include_topic_authorized_operations
+    return authorized_operations.TOPIC if asked else authorized_operations.NOT_ASKED_FOR
 
 
 def describe_partition(context: RequestContext, image: MetadataImage, state: PartitionState) -> Fields:

@@ -1,0 +1,1 @@
+"""The scenario's steps, by what they are about, in the order in which they run."""
