@@ -11,8 +11,10 @@ Changes come one at a time, from the publisher of metadata.
 
 from __future__ import annotations
 
-from kcore.config import group_keys, log_keys, network_keys, server_keys
-from kcore.config.definition import ConfigException, index_by_name
+from kcore.config import network_keys
+from kcore.config.broker_keys import BROKER_KEYS
+from kcore.config.broker_rules import check_values
+from kcore.config.definition import ConfigException
 from kcore.config.dynamic_layers import DynamicLayers, Subscriptions, changed_names
 from kcore.logger import get_logger
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.config.broker")
 
-BROKER_KEYS = index_by_name(server_keys.KEYS, network_keys.KEYS, log_keys.KEYS, group_keys.KEYS)
-
 # One broker: nothing can be replicated, and no rebalance needs to wait for members on other machines to start.
 EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
     "offsets.topic.replication.factor": 1,
@@ -34,36 +34,6 @@ EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
     "transaction.state.log.min.isr": 1,
     "group.initial.rebalance.delay.ms": 0,
 }
-
-# Known, so that they are described and validated, but nothing here goes by them yet.
-UNUSED_KEYS = (
-    "auto.leader.rebalance.enable",
-    "background.threads",
-    "connection.failed.authentication.delay.ms",
-    "controlled.shutdown.enable",
-    "inter.broker.protocol.version",
-    "leader.imbalance.check.interval.seconds",
-    "log.cleaner.enable",
-    "max.connection.creation.rate",
-    "max.connections.per.ip",
-    "max.connections.per.ip.overrides",
-    "max.incremental.fetch.session.cache.slots",
-    "metrics.num.samples",
-    "metrics.sample.window.ms",
-    "offsets.commit.required.acks",
-    "offsets.commit.timeout.ms",
-    "offsets.load.buffer.size",
-    "offsets.retention.minutes",
-    "offsets.topic.compression.codec",
-    "quota.window.num",
-    "quota.window.size.seconds",
-    "replica.lag.time.max.ms",
-    "request.timeout.ms",
-    "transaction.max.timeout.ms",
-    "transactional.id.expiration.ms",
-    "zookeeper.connection.timeout.ms",
-    "zookeeper.session.timeout.ms",
-)
 
 
 class BrokerConfig:
@@ -89,7 +59,7 @@ class BrokerConfig:
         self._subscriptions = Subscriptions()
         self._check_ids()
         self._check_directories()
-        self._check_request_memory()
+        check_values(self.__getitem__)
         self._note_unused_settings()
         self.listeners = Listeners(self)
 
@@ -109,6 +79,10 @@ class BrokerConfig:
             LOG.info("Changed while running: %s", ", ".join(sorted(changed)))
             for failure in self._subscriptions.tell(changed):
                 LOG.error("A changed configuration could not be taken over", cause=failure)
+
+    def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> dict[str, ConfigValue]:
+        """What would be set if this were configured at run time; names that only have a default are not in it."""
+        return DynamicLayers(BROKER_KEYS, cluster, own).over(self._static)
 
     def on_change(self, names: Iterable[str], callback: Callable[[], None]) -> None:
         """Calls `callback` after any of these names was set to another value at run time, on the changing thread."""
@@ -135,6 +109,11 @@ class BrokerConfig:
     def is_set(self, name: str) -> bool:
         """Whether anything but the default says what a key is."""
         return name in self._values
+
+    def take_broker_id(self, broker_id: int) -> None:
+        """Under which id the broker runs, which nobody need have configured; both names show it."""
+        self._static = {**self._static, "broker.id": broker_id, "node.id": broker_id}
+        self._values = self.dynamic.over(self._static)
 
     def static(self, name: str) -> ConfigValue:
         """What the properties alone say; None where they say nothing."""
@@ -213,29 +192,22 @@ class BrokerConfig:
         if len(set(directories)) != len(directories):
             raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}")
 
-    def _check_request_memory(self) -> None:
-        queued, largest = self.number("queued.max.request.bytes"), self.number("socket.request.max.bytes")
-        if 0 < queued < largest:
-            raise ConfigException(
-                f"queued.max.request.bytes, {queued}, must be -1 or at least socket.request.max.bytes, {largest}"
-            )
-
     def _note_unused_settings(self) -> None:
         self.warnings += [
             f"{name} has no effect in this version"
-            for name in UNUSED_KEYS
-            if self.is_set(name) and self[name] != self.default(name)
+            for name in self._static
+            if not BROKER_KEYS[name].is_used and self[name] != self.default(name)
         ]
         if self["metadata.store"] != "embedded":
             raise ConfigException("metadata.store=zookeeper is not available in this version")
-        if self.text("zookeeper.connect"):
+        if self.is_set("zookeeper.connect"):
             self.warnings.append("zookeeper.connect is ignored: metadata.store is embedded")
-        if self.texts("controller.quorum.voters") or self.texts("controller.quorum.bootstrap.servers"):
+        if self.is_set("controller.quorum.voters") or self.is_set("controller.quorum.bootstrap.servers"):
             self.warnings.append(
                 "controller.quorum.* is ignored: there is no Raft quorum, this broker is the controller"
             )
         if self["process.roles"] == ("controller",):
             raise ConfigException("process.roles=controller: a controller without a broker does not exist here")
         for name in ("authorizer.class.name", "create.topic.policy.class.name", "alter.config.policy.class.name"):
-            if self.text(name):
+            if self.is_set(name) and self.text(name):
                 raise ConfigException(f"{name} names a Java class, which cannot be loaded here")

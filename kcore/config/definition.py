@@ -1,7 +1,8 @@
 """The notation of a configuration: its name, type, default, validator, mode and documentation.
 
-A table of `ConfigKey` objects is all there is to know about a set of configurations; values arrive as strings and
-leave as Python values. The texts of errors are those that Kafka's ConfigDef gives, because clients show them to users.
+A table of `ConfigKey` objects says what a program has to know about a set of configurations; values arrive as strings
+and leave as Python values. The texts of errors are those that Kafka's ConfigDef gives, because clients show them to
+users.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     ConfigValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | None"
-    Validator: TypeAlias = "Callable[[ConfigValue], str | None]"
 
 # ConfigType of DescribeConfigs (KIP-569).
 BOOLEAN = 1
@@ -57,37 +57,74 @@ class ConfigException(ValueError):
     """A configuration that cannot be used; the text says which and why."""
 
 
-class ConfigKey:
-    """One configuration. `validate` answers what is wrong with a typed value, or None."""
+def invalid(name: str, value: ConfigValue, complaint: str) -> ConfigException:
+    """What Kafka says of a value of the right type that cannot be."""
+    shown = "null" if value is None else display(value)
+    return ConfigException(f"Invalid value {shown} for configuration {name}: {complaint}")
 
-    __slots__ = ("default", "documentation", "importance", "mode", "name", "type", "validate")
+
+class Validator:
+    """`ensure_valid` raises ConfigException for a typed value that cannot be; `valid_values` says which can."""
+
+    __slots__ = ("ensure_valid", "valid_values")
+
+    def __init__(self, valid_values: str, ensure_valid: Callable[[str, ConfigValue], None]) -> None:
+        self.valid_values = valid_values
+        self.ensure_valid = ensure_valid
+
+
+class ConfigKey:
+    """One configuration. `is_used` says whether anything here goes by it, `is_internal` that only a set one is shown.
+
+    Its documentation stands in `kcore/config/documentation`, because a broker starts without it.
+    """
+
+    __slots__ = ("default", "importance", "is_internal", "is_used", "mode", "name", "type", "validator")
 
     def __init__(
         self,
         name: str,
         type: int,
         default: ConfigValue,
-        documentation: str,
-        validate: Validator | None = None,
+        validator: Validator | None = None,
         importance: str = MEDIUM,
         mode: str = READ_ONLY,
+        is_used: bool = True,
+        is_internal: bool = False,
     ) -> None:
         self.name = name
         self.type = type
         self.default = default
-        self.documentation = documentation
-        self.validate = validate
+        self.validator = validator
         self.importance = importance
         self.mode = mode
+        self.is_used = is_used
+        self.is_internal = is_internal
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the value is a secret."""
+        return self.type == PASSWORD
 
     def parse(self, text: str | None) -> ConfigValue:
         """The typed and validated value of a string; ConfigException says what is wrong with it."""
         value = None if text is None else parse_value(self.name, text, self.type)
-        if self.validate is not None:
-            complaint = self.validate(value)
-            if complaint is not None:
-                raise ConfigException(f"Invalid value {display(value)} for configuration {self.name}: {complaint}")
+        if self.validator is not None:
+            self.validator.ensure_valid(self.name, value)
         return value
+
+
+def unused(
+    name: str,
+    type: int,
+    default: ConfigValue,
+    validator: Validator | None = None,
+    importance: str = MEDIUM,
+    mode: str = READ_ONLY,
+    is_internal: bool = False,
+) -> ConfigKey:
+    """A configuration of Kafka's that is described and validated, but that nothing here goes by."""
+    return ConfigKey(name, type, default, validator, importance, mode, False, is_internal)
 
 
 def parse_value(name: str, text: str, type: int) -> ConfigValue:
@@ -135,51 +172,18 @@ def display(value: ConfigValue) -> str | None:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return ",".join(value)
-    return str(value)
+    return _java_double(value) if isinstance(value, float) else str(value)
 
 
-def at_least(minimum: float) -> Validator:
-    """A number that is not below `minimum`."""
-
-    def check(value: ConfigValue) -> str | None:
-        assert not isinstance(value, (str, tuple))
-        return None if value is None or value >= minimum else f"Value must be at least {minimum}"
-
-    return check
-
-
-def between(minimum: float, maximum: float) -> Validator:
-    """A number within both bounds."""
-    too_small = at_least(minimum)
-
-    def check(value: ConfigValue) -> str | None:
-        assert not isinstance(value, (str, tuple))
-        if value is not None and value > maximum:
-            return f"Value must be no more than {maximum}"
-        return too_small(value)
-
-    return check
-
-
-def one_of(*choices: str) -> Validator:
-    """One of the given strings."""
-
-    def check(value: ConfigValue) -> str | None:
-        return None if value in choices else f"String must be one of: {', '.join(choices)}"
-
-    return check
-
-
-def subset_of(*choices: str) -> Validator:
-    """A list whose every item is one of the given strings."""
-
-    def check(value: ConfigValue) -> str | None:
-        assert isinstance(value, tuple)
-        if all(item in choices for item in value):
-            return None
-        return f"String must be one of: {', '.join(choices)}"
-
-    return check
+def _java_double(value: float) -> str:
+    """Java's Double.toString: plain from 10^-3 up to 10^7, else with an exponent."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        digits = f"{value:.16e}".partition("e")
+        mantissa, exponent = repr(float(digits[0])), digits[2]
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
 
 def index_by_name(*tables: Iterable[ConfigKey]) -> dict[str, ConfigKey]:

@@ -1,8 +1,9 @@
 """What was configured at run time, over a broker's properties: for all brokers, and for this one (KIP-226).
 
-Both layers come from the metadata store as text. A value that cannot be used, or a key that only a restart changes, is
-left out and named in `rejected`: it was refused when it was set, so a stored one means another version or a changed
-rule, and a broker that would not start over it could not be mended.
+Both layers come from the metadata store as text, with names that mean nothing here too (Kafka keeps those for plugins).
+A known value that cannot be used, or a key that only a restart changes, is left out and named in `rejected`: it was
+refused when it was set, so a stored one means another version or a changed rule, and a broker that would not start
+over it could not be mended.
 """
 
 from __future__ import annotations
@@ -13,29 +14,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kcore.config.definition import ConfigKey, ConfigValue
+    from kcore.config.broker_keys import BrokerKeys
+    from kcore.config.definition import ConfigValue
 
 
 class DynamicLayers:
     """Typed values by name: `cluster` for all brokers, `own` for this one, which is the stronger. Never changed."""
 
-    __slots__ = ("cluster", "own", "rejected")
+    __slots__ = ("cluster", "cluster_texts", "own", "own_texts", "rejected")
 
     def __init__(
         self,
-        keys: Mapping[str, ConfigKey],
+        keys: BrokerKeys,
         cluster: Mapping[str, str] | None = None,
         own: Mapping[str, str] | None = None,
     ) -> None:
         self.rejected: list[str] = []
-        self.cluster = self._parse(keys, cluster or {})
-        self.own = self._parse(keys, own or {})
+        self.cluster_texts: Mapping[str, str] = cluster or {}
+        self.own_texts: Mapping[str, str] = own or {}
+        self.cluster = self._parse(keys, self.cluster_texts)
+        self.own = self._parse(keys, self.own_texts)
 
-    def _parse(self, keys: Mapping[str, ConfigKey], texts: Mapping[str, str]) -> dict[str, ConfigValue]:
+    def _parse(self, keys: BrokerKeys, texts: Mapping[str, str]) -> dict[str, ConfigValue]:
         values: dict[str, ConfigValue] = {}
         for name, text in texts.items():
             key = keys.get(name)
-            if key is None or key.mode == READ_ONLY:
+            if key is None:
+                continue
+            if key.mode == READ_ONLY:
                 self.rejected.append(f"The stored configuration {name} cannot be changed while a broker runs")
                 continue
             try:

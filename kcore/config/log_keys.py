@@ -1,4 +1,5 @@
-"""How logs are kept: segments, indexes, retention, flushing, timestamps, cleaning (ServerLogConfigs of Kafka 3.9).
+"""How logs are kept: segments, indexes, retention, flushing, timestamps, cleaning (ServerLogConfigs, CleanerConfig of
+Kafka 3.9).
 
 Most of these are the defaults of topic configurations; `topic_keys.BROKER_SYNONYMS` says which.
 """
@@ -15,200 +16,60 @@ from kcore.config.definition import (
     LONG,
     LONG_MAX,
     LOW,
-    MEDIUM,
     STRING,
     ConfigKey,
-    at_least,
-    between,
-    one_of,
-    subset_of,
+    unused,
 )
-from kcore.config.topic_keys import CODECS, TIMESTAMP_TYPES, gzip_level
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from kcore.config.definition import ConfigValue, Validator
-
-
-def retention_time(value: ConfigValue) -> str | None:
-    """A positive time, or -1 for ever; 0 would delete everything at once."""
-    assert value is None or isinstance(value, int)
-    return "must be unlimited (-1) or, equal or greater than 1" if value == 0 else None
-
-
-def log_key(
-    name: str,
-    type: int,
-    default: ConfigValue,
-    documentation: str,
-    validate: Validator | None = None,
-    importance: str = MEDIUM,
-) -> ConfigKey:
-    """A configuration that all brokers take over at once."""
-    return ConfigKey(name, type, default, documentation, validate, importance, CLUSTER_WIDE)
-
+from kcore.config.topic_keys import CODECS, TIMESTAMP_TYPES
+from kcore.config.validators import METADATA_VERSION, at_least, between, level_between, one_of, subset_of
 
 KEYS = (
-    log_key("log.segment.bytes", INT, 1_073_741_824, "The default of segment.bytes.", at_least(14), HIGH),
-    log_key("log.roll.ms", LONG, None, "The default of segment.ms.", at_least(1), HIGH),
-    ConfigKey(
-        "log.roll.hours",
-        INT,
-        168,
-        "The default of segment.ms in hours, where log.roll.ms is not set.",
-        at_least(1),
-        HIGH,
-    ),
-    log_key("log.roll.jitter.ms", LONG, None, "The default of segment.jitter.ms.", at_least(0), HIGH),
-    ConfigKey(
-        "log.roll.jitter.hours",
-        INT,
-        0,
-        "The default of segment.jitter.ms in hours, where log.roll.jitter.ms is not set.",
-        at_least(0),
-        HIGH,
-    ),
-    log_key(
-        "log.retention.ms", LONG, None, "The default of retention.ms; -1 keeps segments for ever.", retention_time, HIGH
-    ),
-    ConfigKey(
-        "log.retention.minutes",
-        INT,
-        None,
-        "The default of retention.ms in minutes, where log.retention.ms is not set.",
-        retention_time,
-        HIGH,
-    ),
-    ConfigKey(
-        "log.retention.hours",
-        INT,
-        168,
-        "The default of retention.ms in hours, where neither milliseconds nor minutes are set.",
-        retention_time,
-        HIGH,
-    ),
-    log_key("log.retention.bytes", LONG, -1, "The default of retention.bytes.", None, HIGH),
-    ConfigKey(
-        "log.retention.check.interval.ms",
-        LONG,
-        300_000,
-        "How often logs are searched for segments to delete.",
-        at_least(1),
-    ),
-    ConfigKey(
-        "log.initial.task.delay.ms",
-        LONG,
-        30_000,
-        "How long after the start such background work begins.",
-        at_least(0),
-        LOW,
-    ),
-    log_key("log.cleanup.policy", LIST, ("delete",), "The default of cleanup.policy.", subset_of("compact", "delete")),
-    log_key("log.segment.delete.delay.ms", LONG, 60_000, "The default of file.delete.delay.ms.", at_least(0), HIGH),
-    log_key("log.index.size.max.bytes", INT, 10_485_760, "The default of segment.index.bytes.", at_least(4)),
-    log_key("log.index.interval.bytes", INT, 4096, "The default of index.interval.bytes.", at_least(0)),
-    log_key("log.flush.interval.messages", LONG, LONG_MAX, "The default of flush.messages.", at_least(1), HIGH),
-    log_key("log.flush.interval.ms", LONG, None, "The default of flush.ms.", None, HIGH),
-    ConfigKey(
-        "log.flush.scheduler.interval.ms",
-        LONG,
-        LONG_MAX,
-        "How often logs are searched for records that are due for a flush.",
-        None,
-        HIGH,
-    ),
-    ConfigKey(
-        "log.flush.offset.checkpoint.interval.ms",
-        INT,
-        60_000,
-        "How often recovery points are written to disk.",
-        at_least(0),
-        HIGH,
-    ),
-    ConfigKey(
-        "log.flush.start.offset.checkpoint.interval.ms",
-        INT,
-        60_000,
-        "How often log start offsets are written to disk.",
-        at_least(0),
-        HIGH,
-    ),
-    log_key("log.preallocate", BOOLEAN, False, "The default of preallocate."),
-    ConfigKey(
-        "num.recovery.threads.per.data.dir",
-        INT,
-        1,
-        "The threads that open and recover the logs of one directory.",
-        at_least(1),
-        HIGH,
-        CLUSTER_WIDE,
-    ),
-    log_key("message.max.bytes", INT, 1_048_588, "The default of max.message.bytes.", at_least(0), HIGH),
-    log_key(
-        "log.message.timestamp.type",
-        STRING,
-        "CreateTime",
-        "The default of message.timestamp.type.",
-        one_of(*TIMESTAMP_TYPES),
-    ),
-    log_key(
-        "log.message.timestamp.before.max.ms",
-        LONG,
-        LONG_MAX,
-        "The default of message.timestamp.before.max.ms.",
-        at_least(0),
-    ),
-    log_key(
-        "log.message.timestamp.after.max.ms",
-        LONG,
-        LONG_MAX,
-        "The default of message.timestamp.after.max.ms.",
-        at_least(0),
-    ),
-    log_key(
-        "log.message.timestamp.difference.max.ms",
-        LONG,
-        LONG_MAX,
-        "The default of message.timestamp.difference.max.ms.",
-        at_least(0),
-    ),
-    ConfigKey("log.message.format.version", STRING, "3.0-IV1", "The default of message.format.version."),
-    log_key(
-        "log.message.downconversion.enable", BOOLEAN, True, "The default of message.downconversion.enable.", None, LOW
-    ),
-    log_key(
-        "compression.type",
-        STRING,
-        "producer",
-        "The default of the topic configuration of the same name.",
-        one_of(*CODECS),
-        HIGH,
-    ),
-    log_key("compression.gzip.level", INT, -1, "The default of the topic configuration of the same name.", gzip_level),
-    log_key(
-        "compression.lz4.level", INT, 9, "The default of the topic configuration of the same name.", between(1, 17)
-    ),
-    log_key(
-        "compression.zstd.level",
-        INT,
-        3,
-        "The default of the topic configuration of the same name.",
-        between(-131072, 22),
-    ),
-    ConfigKey(
-        "log.validation.header.only",
-        BOOLEAN,
-        False,
-        "Whether batches are appended on the word of their headers and checksums, without a look at the "
-        "records in them.",
-        None,
-        LOW,
-    ),
-    log_key("log.cleaner.delete.retention.ms", LONG, 86_400_000, "The default of delete.retention.ms.", at_least(0)),
-    log_key("log.cleaner.min.compaction.lag.ms", LONG, 0, "The default of min.compaction.lag.ms.", at_least(0)),
-    log_key("log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, "The default of max.compaction.lag.ms.", at_least(1)),
-    log_key("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, "The default of min.cleanable.dirty.ratio.", between(0, 1)),
-    ConfigKey("log.cleaner.enable", BOOLEAN, True, "Whether compacted topics are cleaned.", None, MEDIUM),
-    log_key("log.local.retention.bytes", LONG, -2, "The default of local.retention.bytes.", at_least(-2)),
-    log_key("log.local.retention.ms", LONG, -2, "The default of local.retention.ms.", at_least(-2)),
+    ConfigKey("compression.gzip.level", INT, -1, level_between(1, 9, -1), mode=CLUSTER_WIDE),
+    ConfigKey("compression.lz4.level", INT, 9, between(1, 17), mode=CLUSTER_WIDE),
+    ConfigKey("compression.type", STRING, "producer", one_of(*CODECS), HIGH, CLUSTER_WIDE),
+    ConfigKey("compression.zstd.level", INT, 3, between(-131_072, 22), mode=CLUSTER_WIDE),
+    unused("log.cleaner.backoff.ms", LONG, 15_000, at_least(0), mode=CLUSTER_WIDE),
+    unused("log.cleaner.dedupe.buffer.size", LONG, 134_217_728, mode=CLUSTER_WIDE),
+    unused("log.cleaner.delete.retention.ms", LONG, 86_400_000, at_least(0), mode=CLUSTER_WIDE),
+    unused("log.cleaner.enable", BOOLEAN, True),
+    unused("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, mode=CLUSTER_WIDE),
+    unused("log.cleaner.io.buffer.size", INT, 524_288, at_least(0), mode=CLUSTER_WIDE),
+    unused("log.cleaner.io.max.bytes.per.second", DOUBLE, 1.7976931348623157e308, mode=CLUSTER_WIDE),
+    unused("log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), mode=CLUSTER_WIDE),
+    unused("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, between(0, 1), mode=CLUSTER_WIDE),
+    unused("log.cleaner.min.compaction.lag.ms", LONG, 0, at_least(0), mode=CLUSTER_WIDE),
+    unused("log.cleaner.threads", INT, 1, at_least(0), mode=CLUSTER_WIDE),
+    ConfigKey("log.cleanup.policy", LIST, ("delete",), subset_of("compact", "delete"), mode=CLUSTER_WIDE),
+    unused("log.dir.failure.timeout.ms", LONG, 30_000, at_least(1), LOW),
+    ConfigKey("log.flush.interval.messages", LONG, LONG_MAX, at_least(1), HIGH, CLUSTER_WIDE),
+    ConfigKey("log.flush.interval.ms", LONG, None, importance=HIGH, mode=CLUSTER_WIDE),
+    ConfigKey("log.flush.offset.checkpoint.interval.ms", INT, 60_000, at_least(0), HIGH),
+    ConfigKey("log.flush.scheduler.interval.ms", LONG, LONG_MAX, importance=HIGH),
+    ConfigKey("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0), HIGH),
+    ConfigKey("log.index.interval.bytes", INT, 4096, at_least(0), mode=CLUSTER_WIDE),
+    ConfigKey("log.index.size.max.bytes", INT, 10_485_760, at_least(4), mode=CLUSTER_WIDE),
+    ConfigKey("log.initial.task.delay.ms", LONG, 30_000, at_least(0), LOW, is_internal=True),
+    unused("log.local.retention.bytes", LONG, -2, at_least(-2), mode=CLUSTER_WIDE),
+    unused("log.local.retention.ms", LONG, -2, at_least(-2), mode=CLUSTER_WIDE),
+    unused("log.message.downconversion.enable", BOOLEAN, True, importance=LOW, mode=CLUSTER_WIDE),
+    unused("log.message.format.version", STRING, "3.0-IV1", METADATA_VERSION),
+    ConfigKey("log.message.timestamp.after.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
+    ConfigKey("log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
+    ConfigKey("log.message.timestamp.difference.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
+    ConfigKey("log.message.timestamp.type", STRING, "CreateTime", one_of(*TIMESTAMP_TYPES), mode=CLUSTER_WIDE),
+    ConfigKey("log.preallocate", BOOLEAN, False, mode=CLUSTER_WIDE),
+    ConfigKey("log.retention.bytes", LONG, -1, importance=HIGH, mode=CLUSTER_WIDE),
+    ConfigKey("log.retention.check.interval.ms", LONG, 300_000, at_least(1)),
+    ConfigKey("log.retention.hours", INT, 168, importance=HIGH),
+    ConfigKey("log.retention.minutes", INT, None, importance=HIGH),
+    ConfigKey("log.retention.ms", LONG, None, importance=HIGH, mode=CLUSTER_WIDE),
+    ConfigKey("log.roll.hours", INT, 168, at_least(1), HIGH),
+    ConfigKey("log.roll.jitter.hours", INT, 0, at_least(0), HIGH),
+    ConfigKey("log.roll.jitter.ms", LONG, None, importance=HIGH, mode=CLUSTER_WIDE),
+    ConfigKey("log.roll.ms", LONG, None, importance=HIGH, mode=CLUSTER_WIDE),
+    ConfigKey("log.segment.bytes", INT, 1_073_741_824, at_least(14), HIGH, CLUSTER_WIDE),
+    ConfigKey("log.segment.delete.delay.ms", LONG, 60_000, at_least(0), HIGH, CLUSTER_WIDE),
+    ConfigKey("log.validation.header.only", BOOLEAN, False, importance=LOW),
+    ConfigKey("message.max.bytes", INT, 1_048_588, at_least(0), HIGH, CLUSTER_WIDE),
+    ConfigKey("num.recovery.threads.per.data.dir", INT, 1, at_least(1), HIGH, CLUSTER_WIDE),
 )

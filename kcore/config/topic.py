@@ -6,13 +6,13 @@ found through `topic_keys.BROKER_SYNONYMS`, units converted.
 
 from __future__ import annotations
 
-from kcore.config.broker import BROKER_KEYS
+from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.definition import LONG_MAX, ConfigException
 from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterator, Mapping
+    from collections.abc import Callable, ItemsView, Iterator, Mapping
 
     from kcore.config.broker import BrokerConfig
     from kcore.config.definition import ConfigKey, ConfigValue
@@ -105,10 +105,14 @@ def validate_overrides(overrides: Mapping[str, str | None]) -> None:
 
 def broker_default(broker: BrokerConfig, name: str) -> ConfigValue:
     """What a topic has without an override: the strongest synonym that the broker sets, else the default."""
-    synonyms = BROKER_SYNONYMS.get(name, ())
-    for synonym, factor in synonyms:
-        if broker.is_set(synonym) and broker[synonym] is not None:
-            return _scaled(broker[synonym], factor, name)
+    return scaled_default(broker.__getitem__, broker.is_set, name)
+
+
+def scaled_default(read: Callable[[str], ConfigValue], is_set: Callable[[str], bool], name: str) -> ConfigValue:
+    """`broker_default` of any values that can be read by name."""
+    for synonym, factor in BROKER_SYNONYMS.get(name, ()):
+        if is_set(synonym) and read(synonym) is not None:
+            return _scaled(read(synonym), factor, name)
     return TOPIC_KEYS[name].default
 
 

@@ -123,6 +123,7 @@ class Broker:
         self.cluster_id = store.open(meta.cluster_id if meta is not None else None)
         self._undo.append(store.close)
         # Before anything is made that goes by it.
+        self.config.take_broker_id(self.broker_id)
         self.config.update_dynamic(store.image.cluster_configs(), store.image.broker_configs(self.broker_id))
         self._undo.append(self.scheduler.shutdown)
         self.state = RECOVERY

@@ -1,13 +1,15 @@
 """A configuration as clients are shown it: its value, where the value comes from, and what else could have given it.
 
-The sources are DescribeConfigs' (KIP-226): a topic's own override, the properties of this broker, or the default. A
-topic configuration also names the broker configurations behind it (ConfigHelper.createTopicConfigEntry).
+The sources are DescribeConfigs' (KIP-226), strongest first: a topic's own override, what was set at run time for one
+broker or for all, the properties of this broker, the default. A topic configuration also names the broker
+configurations behind it (ConfigHelper).
 """
 
 from __future__ import annotations
 
-from kcore.config.broker import BROKER_KEYS
-from kcore.config.definition import PASSWORD, READ_ONLY, display
+from kcore.config.broker_keys import BROKER_KEYS
+from kcore.config.definition import READ_ONLY, ConfigKey, display
+from kcore.config.dynamic_validation import base_key
 from kcore.config.topic import TopicConfig, broker_synonym_keys
 from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
 
@@ -17,88 +19,147 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.config.broker import BrokerConfig
-    from kcore.config.definition import ConfigKey
+
+    Entry = dict[str, Any]
 
 TOPIC_CONFIG = 1
+DYNAMIC_BROKER_CONFIG = 2
+DYNAMIC_DEFAULT_BROKER_CONFIG = 3
 STATIC_BROKER_CONFIG = 4
 DEFAULT_CONFIG = 5
+DYNAMIC_BROKER_LOGGER_CONFIG = 6
+
+# The type of a configuration that nobody here has defined; its value is treated as a secret.
+UNKNOWN_TYPE = 0
 
 
 def describe_topic(
-    broker: BrokerConfig, overrides: Mapping[str, str], wanted: Collection[str] | None = None
-) -> list[dict[str, Any]]:
+    broker: BrokerConfig,
+    overrides: Mapping[str, str],
+    wanted: Collection[str] | None = None,
+    *,
+    documented: bool = False,
+) -> list[Entry]:
     """All configurations of a topic, or those of the `wanted` names, sorted by name."""
     config = TopicConfig(broker, overrides)
-    return [
+    entries = [
         _describe_topic_key(broker, config, TOPIC_KEYS[name])
         for name in sorted(TOPIC_KEYS)
         if not wanted or name in wanted
     ]
+    if documented:
+        from kcore.config.documentation import topic_documentation
+
+        for entry in entries:
+            entry["documentation"] = topic_documentation(entry["name"], is_used=TOPIC_KEYS[entry["name"]].is_used)
+    return entries
 
 
-def describe_broker(broker: BrokerConfig, wanted: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """All configurations of a broker, or those of the `wanted` names, sorted by name."""
-    return [
-        _describe_broker_key(broker, BROKER_KEYS[name]) for name in sorted(BROKER_KEYS) if not wanted or name in wanted
-    ]
+def describe_broker(
+    broker: BrokerConfig, wanted: Collection[str] | None = None, *, documented: bool = False
+) -> list[Entry]:
+    """All configurations of this broker, or those of the `wanted` names, sorted by name; internal ones where set."""
+    names = {key.name for key in BROKER_KEYS.values() if not key.is_internal or broker.is_set(key.name)}
+    names.update(broker.dynamic.own_texts, broker.dynamic.cluster_texts)
+    entries = [_describe_broker_key(broker, name) for name in sorted(names) if not wanted or name in wanted]
+    return _documented(entries) if documented else entries
 
 
-def _describe_topic_key(broker: BrokerConfig, config: TopicConfig, key: ConfigKey) -> dict[str, Any]:
-    synonyms = _synonyms(broker, broker_synonym_keys(key.name))
+def describe_cluster(
+    broker: BrokerConfig, wanted: Collection[str] | None = None, *, documented: bool = False
+) -> list[Entry]:
+    """What was set at run time for all brokers, sorted by name."""
+    entries = []
+    for name in sorted(broker.dynamic.cluster_texts):
+        if not wanted or name in wanted:
+            entry = _describe_broker_key(broker, name)
+            own = [it for it in entry["synonyms"] if it["source"] == DYNAMIC_DEFAULT_BROKER_CONFIG]
+            value = own[0]["value"] if own else None
+            entries.append({**entry, "value": value, "synonyms": own, "config_source": DYNAMIC_DEFAULT_BROKER_CONFIG})
+    return _documented(entries) if documented else entries
+
+
+def _documented(entries: list[Entry]) -> list[Entry]:
+    from kcore.config.documentation import broker_documentation
+
+    for entry in entries:
+        key = base_key(entry["name"])
+        if key is not None:
+            entry["documentation"] = broker_documentation(key.name, is_used=key.is_used)
+    return entries
+
+
+def _describe_topic_key(broker: BrokerConfig, config: TopicConfig, key: ConfigKey) -> Entry:
+    synonyms = _synonyms(broker, [synonym.name for synonym in broker_synonym_keys(key.name)])
     if key.name in config.overrides:
         synonyms.insert(0, _synonym(key.name, display(config[key.name]), TOPIC_CONFIG))
     return _entry(key, display(config[key.name]), synonyms, read_only=False)
 
 
-def _describe_broker_key(broker: BrokerConfig, key: ConfigKey) -> dict[str, Any]:
-    synonyms = _synonyms(broker, [BROKER_KEYS[name] for name in _family(key.name)])
-    return _entry(key, display(broker[key.name]), synonyms, read_only=key.mode == READ_ONLY)
+def _describe_broker_key(broker: BrokerConfig, name: str) -> Entry:
+    synonyms = _synonyms(broker, _family(name))
+    key = BROKER_KEYS.get(name)
+    if key is not None:
+        return _entry(key, display(broker[name]), synonyms, read_only=key.mode == READ_ONLY)
+    base = base_key(name)
+    text = synonyms[0]["value"] if synonyms else None
+    if base is None:
+        entry = _entry(ConfigKey(name, UNKNOWN_TYPE, None), None, synonyms, read_only=True)
+        return {**entry, "is_sensitive": True}
+    return {**_entry(base, text, synonyms, read_only=True), "name": name}
 
 
 def _family(name: str) -> list[str]:
-    """The configurations that say the same in larger units, the asked one first (log.retention.ms, minutes, hours)."""
+    """The asked configuration, then those that speak where it is not set (log.retention.ms, minutes, hours)."""
     for synonyms in BROKER_SYNONYMS.values():
         names = [synonym for synonym, _ in synonyms]
         if name in names:
             return names[names.index(name) :]
-    return [name]
+    key = base_key(name)
+    return [name] if key is None or key.name == name else [name, key.name]
 
 
-def _synonyms(broker: BrokerConfig, family: list[ConfigKey]) -> list[dict[str, Any]]:
+def _synonyms(broker: BrokerConfig, family: list[str]) -> list[Entry]:
     """What was set, then what is default; as Kafka answers, nothing that stands before the first of the family does."""
-    synonyms = [synonym for key in family for synonym in _static_synonyms(broker, key)]
+    synonyms = [synonym for name in family for synonym in _said(broker, name)]
     synonyms.sort(key=lambda synonym: int(synonym["source"]))
-    while synonyms and synonyms[0]["name"] != family[0].name:
+    while synonyms and synonyms[0]["name"] != family[0]:
         del synonyms[0]
     return synonyms
 
 
-def _static_synonyms(broker: BrokerConfig, key: ConfigKey) -> list[dict[str, Any]]:
-    """What this broker's properties and what the default say, as far as they say anything."""
-    said = [(display(broker[key.name]), STATIC_BROKER_CONFIG)] if broker.is_set(key.name) else []
-    default = display(broker.default(key.name))
-    if default is not None:
-        said.append((default, DEFAULT_CONFIG))
-    return [_synonym(key.name, _shown(key, value), source) for value, source in said]
+def _said(broker: BrokerConfig, name: str) -> list[Entry]:
+    """What each layer says of one name, as far as it says anything."""
+    key = base_key(name)
+    said: list[tuple[str | None, int]] = []
+    for texts, source in (
+        (broker.dynamic.own_texts, DYNAMIC_BROKER_CONFIG),
+        (broker.dynamic.cluster_texts, DYNAMIC_DEFAULT_BROKER_CONFIG),
+    ):
+        if name in texts:
+            said.append((texts[name], source))
+    if name in BROKER_KEYS:
+        if broker.static(name) is not None:
+            said.append((display(broker.static(name)), STATIC_BROKER_CONFIG))
+        default = display(broker.default(name))
+        if default is not None:
+            said.append((default, DEFAULT_CONFIG))
+    return [_synonym(name, None if key is None or key.is_sensitive else value, source) for value, source in said]
 
 
-def _synonym(name: str, value: str | None, source: int) -> dict[str, Any]:
+def _synonym(name: str, value: str | None, source: int) -> Entry:
     return {"name": name, "value": value, "source": source}
 
 
-def _entry(key: ConfigKey, value: str | None, synonyms: list[dict[str, Any]], *, read_only: bool) -> dict[str, Any]:
+def _entry(key: ConfigKey, value: str | None, synonyms: list[Entry], *, read_only: bool) -> Entry:
     return {
         "name": key.name,
-        "value": _shown(key, value),
+        # Secrets are never shown.
+        "value": None if key.is_sensitive else value,
         "read_only": read_only,
         "config_source": synonyms[0]["source"] if synonyms else DEFAULT_CONFIG,
-        "is_sensitive": key.type == PASSWORD,
+        "is_sensitive": key.is_sensitive,
         "synonyms": synonyms,
         "config_type": key.type,
-        "documentation": key.documentation,
+        "documentation": None,
     }
-
-
-def _shown(key: ConfigKey, value: str | None) -> str | None:
-    """Secrets are never shown."""
-    return None if key.type == PASSWORD else value

@@ -1,7 +1,7 @@
-"""DescribeConfigs (key 32): the configurations of topics and of this broker, with their sources.
+"""DescribeConfigs (key 32): the configurations of topics and brokers with their sources, and levels of loggers.
 
-v1 has sources and synonyms, v3 types and documentation. An empty broker name asks for the defaults that brokers share,
-of which there are none while configurations cannot be changed at run time.
+v1 has sources and synonyms, v3 types and documentation. An empty broker name asks for what was set at run time for all
+brokers. A broker describes itself only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from kcore import errors
 from kcore.controller.topic_name import validate_topic_name
 from kcore.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from kcore.server.config_description import describe_broker, describe_topic
+from kcore.server.config_description import describe_broker, describe_cluster, describe_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,15 +26,13 @@ def handle(context: RequestContext, request: Any) -> Fields:
     results = []
     for resource in request.resources:
         try:
-            configs = describe(context, resource)
+            configs = describe(context, resource, documented=documented)
         except errors.KafkaError as error:
             results.append(failure(resource, error))
             continue
         for config in configs:
             if not request.include_synonyms:
                 config["synonyms"] = []
-            if not documented:
-                config["documentation"] = None
         results.append(
             {
                 "resource_type": resource.resource_type,
@@ -45,7 +43,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
     return {"results": results}
 
 
-def describe(context: RequestContext, resource: Any) -> list[dict[str, Any]]:
+def describe(context: RequestContext, resource: Any, *, documented: bool) -> list[dict[str, Any]]:
     """The configurations of one resource that exists."""
     broker = context.broker
     wanted = resource.configuration_keys
@@ -54,13 +52,13 @@ def describe(context: RequestContext, resource: Any) -> list[dict[str, Any]]:
         image = broker.metadata_cache.image
         if resource.resource_name not in image.topics:
             raise errors.UnknownTopicOrPartitionError()
-        return describe_topic(broker.config, image.topic_configs(resource.resource_name), wanted)
+        return describe_topic(broker.config, image.topic_configs(resource.resource_name), wanted, documented=documented)
     if resource.resource_type == BROKER_RESOURCE:
         if resource.resource_name == "":
-            return []
+            return describe_cluster(broker.config, wanted, documented=documented)
         check_broker_id(broker.broker_id, resource.resource_name)
-        return describe_broker(broker.config, wanted)
-    raise errors.InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
+        return describe_broker(broker.config, wanted, documented=documented)
+    raise errors.InvalidRequestError()
 
 
 def check_broker_id(own_id: int, name: str) -> None:

@@ -40,10 +40,9 @@ def test_values_are_typed() -> None:
         ("auto.create.topics.enable", "yes", "Expected value to be either true or false"),
         ("log.cleaner.min.cleanable.ratio", "1.5", "Value must be no more than 1"),
         ("log.cleaner.min.cleanable.ratio", "half", "Not a number of type DOUBLE"),
-        ("log.cleanup.policy", "delete,shred", "String must be one of: compact, delete"),
+        ("log.cleanup.policy", "shred", "String must be one of: compact, delete"),
         ("log.message.timestamp.type", "Sometime", "String must be one of: CreateTime, LogAppendTime"),
         ("compression.gzip.level", "0", "between 1 and 9 or equal to -1"),
-        ("log.retention.ms", "0", "must be unlimited"),
         ("metadata.store", "etcd", "String must be one of: embedded, zookeeper"),
     ],
 )
@@ -51,6 +50,27 @@ def test_an_impossible_value_is_refused_by_name_and_value(name: str, text: str, 
     with pytest.raises(ConfigException) as refusal:
         BrokerConfig({name: text})
     assert f"Invalid value {text} for configuration {name}" in str(refusal.value)
+    assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("properties", "complaint"),
+    [
+        ({"log.retention.ms": "0"}, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
+        ({"log.retention.hours": "0"}, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
+        ({"log.roll.ms": "0"}, "log.roll.ms must be greater than or equal to 1"),
+        ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms must be greater than or equal to 0"),
+        ({"log.cleaner.dedupe.buffer.size": "1048576"}, "must be at least 1MB per cleaner thread"),
+        ({"replica.fetch.wait.max.ms": "30001"}, "replica.socket.timeout.ms should always be at least"),
+        ({"replica.lag.time.max.ms": "499"}, "replica.fetch.wait.max.ms should always be less than or equal to"),
+        ({"offsets.commit.required.acks": "2"}, "less or equal to offsets.topic.replication.factor"),
+        ({"max.connections.per.ip": "0"}, "only if max.connections.per.ip.overrides property is set"),
+        ({"log.cleanup.policy": "delete,shred"}, "Invalid value shred for configuration log.cleanup.policy"),
+    ],
+)
+def test_rules_over_values_are_kafkas(properties: dict[str, str], complaint: str) -> None:
+    with pytest.raises(ConfigException) as refusal:
+        BrokerConfig(properties)
     assert complaint in str(refusal.value)
 
 

@@ -1,4 +1,5 @@
-// Prints the names, types, defaults and importances of Kafka's broker and topic configurations as JSON:
+// Prints what Kafka says of its broker and topic configurations as JSON, by name: type, default, importance, mode
+// (KIP-226), valid values, whether it is internal; then the broker configurations behind each topic configuration:
 //   bin/kafka-jars 3.9.2
 //   javac -cp '.cache/kafka/3.9.2/*' -d /tmp tests/vectors/config/DumpConfigDefinitions.java
 //   java -cp '.cache/kafka/3.9.2/*:/tmp' DumpConfigDefinitions > tests/vectors/config/kafka-3.9.2.json
@@ -17,26 +18,42 @@ public class DumpConfigDefinitions {
         }
         String text = value instanceof List<?> list
             ? list.stream().map(Object::toString).collect(Collectors.joining(","))
-            : value.toString();
+            : value instanceof Class<?> type ? type.getName() : value.toString();
         return '"' + text.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }
 
-    private static String row(Map.Entry<String, ConfigKey> entry) {
+    private static final Map<String, String> MODES = kafka.server.DynamicBrokerConfig$.MODULE$.dynamicConfigUpdateModes();
+
+    private static String row(Map.Entry<String, ConfigKey> entry, boolean isTopic) {
         ConfigKey key = entry.getValue();
+        String mode = isTopic ? "cluster-wide" : MODES.getOrDefault(key.name, "read-only");
         return "  " + quoted(entry.getKey()) + ": [" + quoted(key.type.name()) + ", " + quoted(key.defaultValue) + ", "
-            + quoted(key.importance.name().toLowerCase()) + "]";
+            + quoted(key.importance.name().toLowerCase()) + ", " + quoted(mode) + ", " + quoted(key.validator) + ", "
+            + key.internalConfig + "]";
     }
 
-    private static String table(String name, ConfigDef definitions) {
+    private static String synonyms() {
+        return " \"synonyms\": {\n"
+            + new TreeMap<>(org.apache.kafka.server.config.ServerTopicConfigSynonyms.ALL_TOPIC_CONFIG_SYNONYMS).entrySet()
+                .stream()
+                .map(entry -> "  " + quoted(entry.getKey()) + ": [" + entry.getValue().stream()
+                    .map(synonym -> quoted(synonym.name()))
+                    .collect(Collectors.joining(", ")) + "]")
+                .collect(Collectors.joining(",\n"))
+            + "\n }";
+    }
+
+    private static String table(String name, ConfigDef definitions, boolean isTopic) {
         return " " + quoted(name) + ": {\n"
             + new TreeMap<>(definitions.configKeys()).entrySet().stream()
-                .map(DumpConfigDefinitions::row)
+                .map(entry -> row(entry, isTopic))
                 .collect(Collectors.joining(",\n"))
             + "\n }";
     }
 
     public static void main(String[] arguments) {
-        System.out.println("{\n" + table("broker", kafka.server.KafkaConfig.configDef()) + ",\n"
-            + table("topic", org.apache.kafka.storage.internals.log.LogConfig.configDefCopy()) + "\n}");
+        System.out.println("{\n" + table("broker", kafka.server.KafkaConfig.configDef(), false) + ",\n"
+            + table("topic", org.apache.kafka.storage.internals.log.LogConfig.configDefCopy(), true) + ",\n"
+            + synonyms() + "\n}");
     }
 }

@@ -1,0 +1,87 @@
+"""What several broker configurations have to be together, or one beyond its type (KafkaConfig.validateValues)."""
+
+from __future__ import annotations
+
+from kcore.config.definition import ConfigException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kcore.config.definition import ConfigValue
+
+    Values = Callable[[str], ConfigValue]
+
+MEBIBYTE = 1 << 20
+RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+
+
+def check_values(values: Values) -> None:
+    """ConfigException in Kafka's words for the first rule that the values, read by name, do not keep."""
+    _require(_number(values, "log.roll.ms", 1) >= 1, "log.roll.ms must be greater than or equal to 1")
+    _require(_number(values, "log.roll.jitter.ms", 0) >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
+    _require(_retention(values) != 0, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    _check_cleaner(values)
+    _check_replication(values)
+    _check_offset_commits(values)
+    _require(
+        _number(values, "max.connections.per.ip", 1) > 0 or bool(values("max.connections.per.ip.overrides")),
+        "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+    )
+    queued, largest = _number(values, "queued.max.request.bytes", -1), _number(values, "socket.request.max.bytes", 1)
+    _require(
+        queued <= 0 or queued >= largest,
+        f"queued.max.request.bytes, {queued}, must be -1 or at least socket.request.max.bytes, {largest}",
+    )
+
+
+def _check_cleaner(values: Values) -> None:
+    memory, threads = _number(values, "log.cleaner.dedupe.buffer.size", 0), _number(values, "log.cleaner.threads", 1)
+    _require(
+        memory // max(1, threads) > MEBIBYTE,
+        "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    )
+
+
+def _check_replication(values: Values) -> None:
+    wait_ms = _number(values, "replica.fetch.wait.max.ms", 0)
+    _require(
+        wait_ms <= _number(values, "replica.socket.timeout.ms", 0),
+        "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket "
+        "timeouts",
+    )
+    _require(
+        wait_ms <= _number(values, "replica.lag.time.max.ms", 0),
+        "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent "
+        "changes in ISR",
+    )
+
+
+def _check_offset_commits(values: Values) -> None:
+    acks = _number(values, "offsets.commit.required.acks", -1)
+    _require(
+        -1 <= acks <= _number(values, "offsets.topic.replication.factor", 1),
+        "offsets.commit.required.acks must be greater or equal -1 and less or equal to "
+        "offsets.topic.replication.factor",
+    )
+
+
+def _retention(values: Values) -> int:
+    """The retention in the unit in which it is set: what matters is whether it is 0."""
+    for name in RETENTION_KEYS:
+        value = values(name)
+        if value is not None:
+            assert isinstance(value, int)
+            return value
+    return -1
+
+
+def _number(values: Values, name: str, if_null: int) -> int:
+    value = values(name)
+    assert value is None or isinstance(value, int), name
+    return if_null if value is None else value
+
+
+def _require(holds: bool, complaint: str) -> None:
+    if not holds:
+        raise ConfigException(f"requirement failed: {complaint}")

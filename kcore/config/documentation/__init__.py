@@ -1,0 +1,45 @@
+"""What each configuration is for, in a sentence or two; a module for each table of keys.
+
+A broker starts without these texts: they are imported when someone asks for documentation.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+BROKER_TABLES = (
+    "server",
+    "network",
+    "log",
+    "replication",
+    "group",
+    "transaction",
+    "metrics",
+    "quorum",
+    "zookeeper",
+    "security",
+    "sasl",
+    "tls",
+    "remote_log",
+)
+NOT_USED = "Not used here."
+
+
+def broker_documentation(name: str, *, is_used: bool = True) -> str:
+    """The text of a broker configuration; of one that is not used it says so."""
+    for table in BROKER_TABLES:
+        text = _texts(table).get(name)
+        if text is not None:
+            return text if is_used else f"{text} {NOT_USED}"
+    raise KeyError(name)
+
+
+def topic_documentation(name: str, *, is_used: bool = True) -> str:
+    """The text of a topic configuration."""
+    text = _texts("topic")[name]
+    return text if is_used else f"{text} {NOT_USED}"
+
+
+def _texts(table: str) -> dict[str, str]:
+    texts: dict[str, str] = import_module(f"{__name__}.{table}").TEXTS
+    return texts

@@ -1,0 +1,25 @@
+"""What the keys of `metrics_keys.py` are for."""
+
+TEXTS = {
+    "alter.log.dirs.replication.quota.window.num": (
+        "The samples over which the throttling of moves between log directories is measured."
+    ),
+    "alter.log.dirs.replication.quota.window.size.seconds": "The length of one such sample.",
+    "auto.include.jmx.reporter": (
+        "Whether the JMX reporter is added to those of metric.reporters; there is no JMX without a Java machine."
+    ),
+    "client.quota.callback.class": "A Java class that decides about quotas; it cannot be loaded here.",
+    "controller.quota.window.num": "The samples over which the rate of changed partitions is measured for a quota.",
+    "controller.quota.window.size.seconds": "The length of one such sample.",
+    "kafka.metrics.polling.interval.secs": "How often Kafka's older metrics reporters are asked.",
+    "kafka.metrics.reporters": "Java classes of Kafka's older metrics reporters.",
+    "metric.reporters": "Java classes that are told of metrics.",
+    "metrics.num.samples": "The samples that a rate is computed from.",
+    "metrics.recording.level": "The level of detail that sensors record: INFO, DEBUG or TRACE.",
+    "metrics.sample.window.ms": "The length of one such sample.",
+    "quota.window.num": "The samples that a quota is measured over.",
+    "quota.window.size.seconds": "The length of one such sample.",
+    "replication.quota.window.num": "The samples over which throttled replication is measured.",
+    "replication.quota.window.size.seconds": "The length of one such sample.",
+    "telemetry.max.bytes": "The largest batch of metrics that a client may push (KIP-714).",
+}

@@ -1,0 +1,53 @@
+"""What the keys of `server_keys.py` are for."""
+
+TEXTS = {
+    "alter.config.policy.class.name": "A Java class that vets changed configurations; cannot be used here.",
+    "alter.config.policy.kraft.compatibility.enable": (
+        "Whether alter.config.policy.class.name is given deletions too under KRaft."
+    ),
+    "auto.create.topics.enable": "Whether asking for the metadata of an unknown topic may make it.",
+    "broker.id": (
+        "The number of this broker in its cluster, unique and lasting. -1 takes the one kept in meta.properties, "
+        "or makes one."
+    ),
+    "broker.id.generation.enable": (
+        "Whether numbers may be made, which keeps given ones to at most reserved.broker.max.id."
+    ),
+    "broker.rack": "The rack that this broker stands in, told to clients.",
+    "create.topic.policy.class.name": "A Java class that vets new topics; cannot be used here.",
+    "delete.records.purgatory.purge.interval.requests": (
+        "How many finished deletions of records may be left in the lists of waiting ones before these are swept."
+    ),
+    "delete.topic.enable": "Whether topics can be deleted.",
+    "fetch.max.bytes": "The most bytes that one fetch request is answered with.",
+    "fetch.purgatory.purge.interval.requests": (
+        "How many finished fetches may be left in the lists of waiting ones before these are swept."
+    ),
+    "inter.broker.protocol.version": "Accepted; the brokers of a cluster agree on versions by ApiVersions.",
+    "kcli.debug.hold.ms": "How long SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
+    "kcli.debug.hooks": "Whether SIGUSR2 makes the broker hold Python's interpreter lock for a while, for tests.",
+    "kcli.fast.path.enable": "Whether produce and fetch run natively on the network threads; off, handlers run them.",
+    "kcli.log.max.open.segments": (
+        "How many finished log segments may be open for reading; beyond that those idle longest are closed. 0 is "
+        "a quarter of the files that the process may open (ulimit -n) when it starts."
+    ),
+    "log.dir": "The directory of the logs, where log.dirs is not given.",
+    "log.dirs": "The directories of the logs; without it, log.dir.",
+    "max.incremental.fetch.session.cache.slots": "How many incremental fetch sessions are kept.",
+    "max.request.partition.size.limit": "The most partitions that one DescribeTopicPartitions response carries.",
+    "metadata.log.dir": "The directory of the embedded metadata store; without it the first log directory.",
+    "metadata.store": (
+        "Where the cluster's metadata is kept: `embedded` in a database of this broker, `zookeeper` in a "
+        "ZooKeeper ensemble."
+    ),
+    "node.id": "The same as broker.id, under the name that KRaft configurations use.",
+    "num.partitions": "How many partitions a topic gets that does not say.",
+    "process.roles": (
+        "KRaft's roles of this process. Accepted so that its files start unmodified: one process here is broker "
+        "and controller."
+    ),
+    "producer.purgatory.purge.interval.requests": (
+        "How many finished produces may be left in the lists of waiting ones before these are swept."
+    ),
+    "reserved.broker.max.id": "The largest number that may be given with broker.id; made ones are larger.",
+}

@@ -1,0 +1,27 @@
+"""What the keys of `tls_keys.py` are for."""
+
+TEXTS = {
+    "ssl.allow.dn.changes": "Whether a new certificate may have another distinguished name.",
+    "ssl.allow.san.changes": "Whether a new certificate may lack alternative names of the old one.",
+    "ssl.cipher.suites": "The cipher suites that may be used; none stands for all.",
+    "ssl.client.auth": "Whether clients show a certificate: required, requested or none.",
+    "ssl.enabled.protocols": "The versions of TLS that may be used.",
+    "ssl.endpoint.identification.algorithm": "How a server's name is checked against its certificate.",
+    "ssl.engine.factory.class": "A Java class that makes TLS engines.",
+    "ssl.key.password": "The password of the private key.",
+    "ssl.keymanager.algorithm": "Java's key manager algorithm.",
+    "ssl.keystore.certificate.chain": "The certificate chain as PEM text.",
+    "ssl.keystore.key": "The private key as PEM text.",
+    "ssl.keystore.location": "The file of key and certificate.",
+    "ssl.keystore.password": "The password of that file.",
+    "ssl.keystore.type": "The format of that file.",
+    "ssl.principal.mapping.rules": "Rules that turn a certificate's distinguished name into a principal.",
+    "ssl.protocol": "The version of TLS that a context is made for.",
+    "ssl.provider": "Java's security provider for TLS.",
+    "ssl.secure.random.implementation": "Java's random generator for TLS.",
+    "ssl.trustmanager.algorithm": "Java's trust manager algorithm.",
+    "ssl.truststore.certificates": "Trusted certificates as PEM text.",
+    "ssl.truststore.location": "The file of trusted certificates.",
+    "ssl.truststore.password": "The password of that file.",
+    "ssl.truststore.type": "The format of that file.",
+}

@@ -1,0 +1,25 @@
+"""What the keys of `zookeeper_keys.py` are for."""
+
+TEXTS = {
+    "zookeeper.clientCnxnSocket": "The Java class of ZooKeeper connections.",
+    "zookeeper.connect": "The ZooKeeper ensemble, used with metadata.store=zookeeper only.",
+    "zookeeper.connection.timeout.ms": "How long connecting to ZooKeeper may take, with metadata.store=zookeeper.",
+    "zookeeper.max.in.flight.requests": "How many requests may be under way to ZooKeeper.",
+    "zookeeper.metadata.migration.enable": "Whether metadata is being moved from ZooKeeper to KRaft.",
+    "zookeeper.metadata.migration.min.batch.size": "The smallest batch of records of such a move.",
+    "zookeeper.session.timeout.ms": "The ZooKeeper session's time-out, with metadata.store=zookeeper.",
+    "zookeeper.set.acl": "Whether access lists are set in ZooKeeper.",
+    "zookeeper.ssl.cipher.suites": "The cipher suites of TLS to ZooKeeper.",
+    "zookeeper.ssl.client.enable": "Whether ZooKeeper is reached with TLS.",
+    "zookeeper.ssl.crl.enable": "Whether revocation lists are looked at for ZooKeeper's certificates.",
+    "zookeeper.ssl.enabled.protocols": "The versions of TLS to ZooKeeper.",
+    "zookeeper.ssl.endpoint.identification.algorithm": "How ZooKeeper's name is checked against its certificate.",
+    "zookeeper.ssl.keystore.location": "The file of key and certificate for ZooKeeper.",
+    "zookeeper.ssl.keystore.password": "The password of that file.",
+    "zookeeper.ssl.keystore.type": "The format of that file.",
+    "zookeeper.ssl.ocsp.enable": "Whether ZooKeeper's certificates are checked online.",
+    "zookeeper.ssl.protocol": "The version of TLS to ZooKeeper.",
+    "zookeeper.ssl.truststore.location": "The file of certificates trusted for ZooKeeper.",
+    "zookeeper.ssl.truststore.password": "The password of that file.",
+    "zookeeper.ssl.truststore.type": "The format of that file.",
+}

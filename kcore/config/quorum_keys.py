@@ -1,0 +1,34 @@
+"""What Kafka's KRaft mode adds (KRaftConfigs, QuorumConfig of Kafka 3.9).
+
+There is no Raft quorum here, so that nearly all of it is accepted and unused.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import BOOLEAN, HIGH, INT, LIST, LONG, LONG_MAX, LOW, ConfigKey, unused
+from kcore.config.validators import QUORUM_VOTERS, at_least
+
+KEYS = (
+    unused("broker.heartbeat.interval.ms", INT, 2000),
+    unused("broker.session.timeout.ms", INT, 9000),
+    unused("controller.quorum.append.linger.ms", INT, 25),
+    ConfigKey("controller.quorum.bootstrap.servers", LIST, (), QUORUM_VOTERS, HIGH),
+    unused("controller.quorum.election.backoff.max.ms", INT, 1000, importance=HIGH),
+    unused("controller.quorum.election.timeout.ms", INT, 1000, importance=HIGH),
+    unused("controller.quorum.fetch.timeout.ms", INT, 2000, importance=HIGH),
+    unused("controller.quorum.request.timeout.ms", INT, 2000),
+    unused("controller.quorum.retry.backoff.ms", INT, 20, importance=LOW),
+    ConfigKey("controller.quorum.voters", LIST, (), QUORUM_VOTERS, HIGH),
+    unused("initial.broker.registration.timeout.ms", INT, 60_000),
+    unused("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, at_least(1), HIGH),
+    unused("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, at_least(0), HIGH),
+    unused("metadata.log.segment.bytes", INT, 1_073_741_824, at_least(12), HIGH),
+    unused("metadata.log.segment.min.bytes", INT, 8_388_608, at_least(12), HIGH, is_internal=True),
+    unused("metadata.log.segment.ms", LONG, 604_800_000, importance=HIGH),
+    unused("metadata.max.idle.interval.ms", INT, 500, at_least(0), LOW),
+    unused("metadata.max.retention.bytes", LONG, 104_857_600, importance=HIGH),
+    unused("metadata.max.retention.ms", LONG, 604_800_000, importance=HIGH),
+    unused("server.max.startup.time.ms", LONG, LONG_MAX, at_least(0), is_internal=True),
+    unused("unstable.api.versions.enable", BOOLEAN, False, importance=HIGH, is_internal=True),
+    unused("unstable.feature.versions.enable", BOOLEAN, False, importance=HIGH, is_internal=True),
+)

@@ -1,0 +1,57 @@
+"""Authentication with SASL (SaslConfigs, BrokerSecurityConfigs of Kafka 3.9).
+
+No listener speaks SASL in this version: all of it is accepted and unused.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import (
+    CLASS,
+    DOUBLE,
+    HIGH,
+    INT,
+    LIST,
+    LONG,
+    LOW,
+    PASSWORD,
+    PER_BROKER,
+    SHORT,
+    STRING,
+    unused,
+)
+
+KEYS = (
+    unused("sasl.client.callback.handler.class", CLASS, None),
+    unused("sasl.enabled.mechanisms", LIST, ("GSSAPI",), mode=PER_BROKER),
+    unused("sasl.jaas.config", PASSWORD, None, mode=PER_BROKER),
+    unused("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", mode=PER_BROKER),
+    unused("sasl.kerberos.min.time.before.relogin", LONG, 60_000, mode=PER_BROKER),
+    unused("sasl.kerberos.principal.to.local.rules", LIST, ("DEFAULT",), mode=PER_BROKER),
+    unused("sasl.kerberos.service.name", STRING, None, mode=PER_BROKER),
+    unused("sasl.kerberos.ticket.renew.jitter", DOUBLE, 0.05, mode=PER_BROKER),
+    unused("sasl.kerberos.ticket.renew.window.factor", DOUBLE, 0.8, mode=PER_BROKER),
+    unused("sasl.login.callback.handler.class", CLASS, None),
+    unused("sasl.login.class", CLASS, None),
+    unused("sasl.login.connect.timeout.ms", INT, None, importance=LOW),
+    unused("sasl.login.read.timeout.ms", INT, None, importance=LOW),
+    unused("sasl.login.refresh.buffer.seconds", SHORT, 300, mode=PER_BROKER),
+    unused("sasl.login.refresh.min.period.seconds", SHORT, 60, mode=PER_BROKER),
+    unused("sasl.login.refresh.window.factor", DOUBLE, 0.8, mode=PER_BROKER),
+    unused("sasl.login.refresh.window.jitter", DOUBLE, 0.05, mode=PER_BROKER),
+    unused("sasl.login.retry.backoff.max.ms", LONG, 10_000, importance=LOW),
+    unused("sasl.login.retry.backoff.ms", LONG, 100, importance=LOW),
+    unused("sasl.mechanism.controller.protocol", STRING, "GSSAPI", importance=HIGH),
+    unused("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", mode=PER_BROKER),
+    unused("sasl.oauthbearer.clock.skew.seconds", INT, 30, importance=LOW),
+    unused("sasl.oauthbearer.expected.audience", LIST, None, importance=LOW),
+    unused("sasl.oauthbearer.expected.issuer", STRING, None, importance=LOW),
+    unused("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, importance=LOW),
+    unused("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, importance=LOW),
+    unused("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, importance=LOW),
+    unused("sasl.oauthbearer.jwks.endpoint.url", STRING, None),
+    unused("sasl.oauthbearer.scope.claim.name", STRING, "scope", importance=LOW),
+    unused("sasl.oauthbearer.sub.claim.name", STRING, "sub", importance=LOW),
+    unused("sasl.oauthbearer.token.endpoint.url", STRING, None),
+    unused("sasl.server.callback.handler.class", CLASS, None),
+    unused("sasl.server.max.receive.size", INT, 524_288),
+)
