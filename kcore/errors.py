@@ -180,17 +180,13 @@ class KafkaError(Exception):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(self.description if message is None else message)
+        # What the raiser said, which a response may carry; None when that was nothing beyond the code.
+        self.detail = message
 
     @property
     def message(self) -> str:
         """What the raiser said, or else the table's sentence."""
         return str(self)
-
-    @property
-    def detail(self) -> str | None:
-        """What the raiser said; None for the table's own sentence, which says no more than the code (`ApiError`)."""
-        text = str(self)
-        return None if text == self.description else text
 
 
 def _class_name(name: str) -> str:

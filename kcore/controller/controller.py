@@ -15,10 +15,12 @@ from threading import RLock
 from kcore import errors
 from kcore.config.definition import ConfigException
 from kcore.config.topic import TopicConfig, parse_overrides, validate_overrides
+from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check_update
 from kcore.controller.internal_topics import internal_topic
-from kcore.controller.leader_election import elect_leader, with_isr
+from kcore.controller.leader_election import elect_leader, elect_preferred, elect_unclean, with_isr
 from kcore.controller.new_topic import NewTopic, TopicResult
-from kcore.controller.topic_plan import plan_partitions, plan_topic, planned_partitions
+from kcore.controller.reassignment import reassign
+from kcore.controller.topic_plan import check_new_name, plan_partitions, plan_topic, planned_partitions
 from kcore.errors import KafkaError
 from kcore.metadata.image import TOPIC_RESOURCE
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from kcore.config.broker import BrokerConfig
+    from kcore.controller.features import FeatureUpdate
     from kcore.controller.metadata_store import MetadataStore
     from kcore.controller.new_topic import NewPartitions
     from kcore.controller.quota_plan import QuotaAlteration
@@ -41,18 +44,26 @@ EXCESSIVE_PARTITIONS = "Excessively large number of partitions per request."
 
 
 class Controller:
-    """`validate_configs` raises ConfigException for overrides that a topic cannot have."""
+    """`validate_configs` raises ConfigException for overrides that a topic cannot have.
 
-    __slots__ = ("_config", "_epoch", "_lock", "_store", "_validate_configs")
+    `supported_features` are the lowest and highest level of each feature that this controller can lead a cluster at.
+    """
+
+    __slots__ = ("_config", "_epoch", "_lock", "_store", "_validate_configs", "supported_features")
 
     def __init__(
-        self, store: MetadataStore, config: BrokerConfig, validate_configs: ConfigValidator = validate_overrides
+        self,
+        store: MetadataStore,
+        config: BrokerConfig,
+        validate_configs: ConfigValidator = validate_overrides,
+        supported_features: Mapping[str, tuple[int, int]] = SUPPORTED_FEATURES,
     ) -> None:
         self._store = store
         self._config = config
         self._validate_configs = validate_configs
         self._epoch = -1
         self._lock = RLock()
+        self.supported_features = supported_features
 
     @property
     def epoch(self) -> int:
@@ -74,9 +85,11 @@ class Controller:
     def register_broker(self, registration: BrokerRegistration) -> BrokerRegistration:
         """A broker has started: it is announced, and elected where nobody else leads; the answer has its broker epoch.
 
-        A partition that it led before gets a new leader epoch too, since it was away in between.
+        A partition that it led before gets a new leader epoch too, since it was away in between. Raises
+        UNSUPPORTED_VERSION when the cluster agreed on a feature that the broker does not know.
         """
         with self._lock:
+            check_finalized(self.image.features.items(), registration)
             registered = self._store.register_broker(registration)
             broker_id = registered.broker_id
             alive = self.image.brokers
@@ -126,6 +139,33 @@ class Controller:
             return self._config.flag("unclean.leader.election.enable")
         return bool(parse_overrides({"unclean.leader.election.enable": override})["unclean.leader.election.enable"])
 
+    def elect_leader(self, topic: str, partition: int, *, unclean: bool = False) -> None:
+        """Makes the preferred replica the leader, or, unclean, gives a partition without a leader one that may lack
+        records; ELECTION_NOT_NEEDED where that is so already."""
+        with self._lock:
+            found = self.image.topics.get(topic)
+            if found is None:
+                raise errors.UnknownTopicOrPartitionError(f"No such topic as {topic}")
+            state = self.image.partition(topic, partition)
+            if state is None:
+                raise errors.UnknownTopicOrPartitionError(f"No such partition as {topic}-{partition}")
+            elect = elect_unclean if unclean else elect_preferred
+            self._store.update_partition_states(self._epoch, (elect(state, self.image.brokers),))
+
+    def reassign_partition(self, topic: str, partition: int, replicas: Sequence[int] | None) -> None:
+        """Gives a partition other replicas, as far as that can be done at once; None ends a change under way."""
+        with self._lock:
+            if topic not in self.image.topics:
+                raise errors.UnknownTopicOrPartitionError(f"Unable to find a topic named {topic}.")
+            state = self.image.partition(topic, partition)
+            if state is None:
+                raise errors.UnknownTopicOrPartitionError(f"Unable to find partition {topic}:{partition}.")
+            if replicas is None:
+                raise errors.NoReassignmentInProgressError()
+            changed = reassign(state, replicas, self.image.brokers)
+            if changed is not None:
+                self._store.update_partition_states(self._epoch, (changed,))
+
     def alter_partition(
         self,
         broker_id: int,
@@ -163,25 +203,24 @@ class Controller:
     def create_topics(self, topics: Iterable[NewTopic], validate_only: bool = False) -> list[TopicResult]:
         """Creates each topic in a transaction of its own; a name that stands twice is created not at all."""
         requested = list(topics)
-        names = [new.name for new in requested]
+        counts: dict[str, int] = {}
+        for new in requested:
+            counts[new.name] = counts.get(new.name, 0) + 1
         if sum(planned_partitions(new, self._config) for new in requested) > MAX_PARTITIONS_PER_REQUEST:
             excess = errors.PolicyViolationError(EXCESSIVE_PARTITIONS)
-            return [TopicResult(name, error=excess) for name in dict.fromkeys(names)]
-        results = []
-        for name in dict.fromkeys(names):
-            if names.count(name) > 1:
-                results.append(TopicResult(name, error=errors.InvalidRequestError("Duplicate topic name.")))
-            else:
-                results.append(self._create_topic(requested[names.index(name)], validate_only))
-        return results
+            return [TopicResult(name, error=excess) for name in counts]
+        duplicate = errors.InvalidRequestError("Duplicate topic name.")
+        refused = [TopicResult(name, error=duplicate) for name, count in counts.items() if count > 1]
+        return [self._create_topic(new, validate_only) for new in requested if counts[new.name] == 1] + refused
 
     def _create_topic(self, new: NewTopic, validate_only: bool) -> TopicResult:
         try:
             with self._lock:
+                check_new_name(new.name, self.image)
+                configs = self._checked_configs(new.configs)
                 topic = plan_topic(new, self.image, self._config)
-                self._check_configs(new.configs)
                 if not validate_only:
-                    self._store.create_topic(self._epoch, topic, new.configs)
+                    self._store.create_topic(self._epoch, topic, configs)
                 return TopicResult(new.name, topic)
         except KafkaError as error:
             return TopicResult(new.name, error=error)
@@ -244,6 +283,14 @@ class Controller:
         """The effective configuration of a topic: its overrides over the broker's defaults."""
         return TopicConfig(self._config, self.image.topic_configs(topic))
 
+    def _checked_configs(self, overrides: Mapping[str, str | None]) -> dict[str, str]:
+        missing = [name for name, value in overrides.items() if value is None]
+        if missing:
+            raise errors.InvalidConfigError(f"Null value not supported for topic configs: {','.join(missing)}")
+        configs = {name: value for name, value in overrides.items() if value is not None}
+        self._check_configs(configs)
+        return configs
+
     def _check_configs(self, overrides: Mapping[str, str]) -> None:
         try:
             self._validate_configs(overrides)
@@ -291,6 +338,25 @@ class Controller:
             return None
         except KafkaError as error:
             return error
+
+    # Features
+
+    def update_features(
+        self, updates: Iterable[FeatureUpdate], validate_only: bool = False
+    ) -> dict[str, KafkaError | None]:
+        """Finalizes features at other levels, each in a transaction of its own; None for what was done."""
+        results: dict[str, KafkaError | None] = {}
+        with self._lock:
+            for update in updates:
+                try:
+                    image = self.image
+                    check_update(update, image, image.controller_id, self.supported_features)
+                    if not validate_only and update.level != image.features.get(update.name, 0):
+                        self._store.set_feature(self._epoch, update.name, update.level)
+                    results[update.name] = None
+                except KafkaError as error:
+                    results[update.name] = error
+        return results
 
     # Producer ids
 

@@ -3,11 +3,12 @@
 Tables, version 1 (`PRAGMA user_version`; `PRAGMA application_id` tells the file from other SQLite files):
 
     cluster        cluster_id
-    counter        name -> value: controller_epoch, next_broker_epoch, next_producer_id
+    counter        name -> value: controller_epoch, next_broker_epoch, next_producer_id, features_epoch
     topic          topic_id (16 bytes), name
     partition      topic_id, partition -> leader, leader_epoch, partition_epoch, replicas, isr ("1,2,3")
     config         resource_type, resource_name, name -> value
     client_quota   user, client_id, ip, name -> value: NULL for what the entity does not have, '' for its default
+    feature        name -> level: features that are finalized
     deleted_topic  topic_id: topics whose directories may still have to be removed
 
 Crash policy: a change is one SQL transaction with `synchronous=FULL`, answered after the fsync of its commit record,
@@ -58,10 +59,12 @@ CREATE TABLE config (
 CREATE TABLE deleted_topic (topic_id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 
-# Tables that version 1 did not have from the start: made when a store is opened that lacks them.
+# Tables and counters that version 1 did not have from the start: made when a store is opened that lacks them.
 _ADDED_TABLES = (
     "CREATE TABLE IF NOT EXISTS client_quota"
     " (user TEXT, client_id TEXT, ip TEXT, name TEXT NOT NULL, value REAL NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS feature (name TEXT PRIMARY KEY, level INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT OR IGNORE INTO counter VALUES ('features_epoch', 0)",
 )
 
 
@@ -156,6 +159,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             _write_partitions(connection, transaction.delta)
             _write_configs(connection, transaction.delta)
             _write_quotas(connection, transaction.delta)
+            _write_features(connection, transaction.delta)
             forgotten = ((topic_id,) for topic_id in transaction.topics_forgotten)
             connection.executemany("DELETE FROM deleted_topic WHERE topic_id = ?", forgotten)
             connection.execute("COMMIT")
@@ -256,6 +260,15 @@ def _write_quotas(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
         connection.executemany("INSERT INTO client_quota VALUES (?, ?, ?, ?, ?)", rows)
 
 
+def _write_features(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
+    for change in delta.features_changed:
+        connection.execute("DELETE FROM feature WHERE name = ?", (change.name,))
+        if change.level:
+            connection.execute("INSERT INTO feature VALUES (?, ?)", (change.name, change.level))
+    if delta.features_epoch is not None:
+        connection.execute("UPDATE counter SET value = ? WHERE name = 'features_epoch'", (delta.features_epoch,))
+
+
 def _read_state(connection: sqlite3.Connection) -> StoredState:
     (cluster_id,) = connection.execute("SELECT cluster_id FROM cluster").fetchone()
     counters = dict(connection.execute("SELECT name, value FROM counter").fetchall())
@@ -266,7 +279,12 @@ def _read_state(connection: sqlite3.Connection) -> StoredState:
     ):
         configs.setdefault((kind, resource), {})[name] = value
     image = MetadataImage(
-        cluster_id, topics=_read_topics(connection), configs=configs, client_quotas=_read_quotas(connection)
+        cluster_id,
+        topics=_read_topics(connection),
+        configs=configs,
+        client_quotas=_read_quotas(connection),
+        features=dict(connection.execute("SELECT name, level FROM feature").fetchall()),
+        features_epoch=counters.pop("features_epoch"),
     )
     return StoredState(image, **counters, deleted_topic_ids=deleted)
 

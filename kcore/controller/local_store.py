@@ -13,7 +13,15 @@ from threading import RLock
 
 from kcore import errors, uuid
 from kcore.controller.metadata_store import PRODUCER_ID_BLOCK_SIZE, MetadataStore, MetadataStoreError
-from kcore.metadata.image import TOPIC_RESOURCE, ConfigChange, MetadataDelta, MetadataImage, QuotaChange, Value
+from kcore.metadata.image import (
+    TOPIC_RESOURCE,
+    ConfigChange,
+    FeatureChange,
+    MetadataDelta,
+    MetadataImage,
+    QuotaChange,
+    Value,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,6 +286,12 @@ class LocalMetadataStore(MetadataStore):
         with self._lock:
             change = QuotaChange(entity, quotas)
             self._commit(Transaction(controller_epoch, MetadataDelta(quotas_changed=(change,))))
+
+    def set_feature(self, controller_epoch: int, name: str, level: int) -> None:
+        with self._lock:
+            epoch = self.image.features_epoch + 1
+            delta = MetadataDelta(features_changed=(FeatureChange(name, level),), features_epoch=epoch)
+            self._commit(Transaction(controller_epoch, delta))
 
     def allocate_producer_ids(self, controller_epoch: int) -> range:
         with self._lock:

@@ -98,6 +98,10 @@ class MetadataStore(ABC):
         """Replaces all quotas of an entity."""
 
     @abstractmethod
+    def set_feature(self, controller_epoch: int, name: str, level: int) -> None:
+        """Finalizes a feature at a level, 0 for none; the epoch of the finalized features grows by 1."""
+
+    @abstractmethod
     def allocate_producer_ids(self, controller_epoch: int) -> range:
         """A block of `PRODUCER_ID_BLOCK_SIZE` producer ids that nobody was given before or will be given again."""
 

@@ -7,7 +7,7 @@ from kcore.metadata.image import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kcore.errors import KafkaError
     from kcore.metadata.image import TopicImage
@@ -17,7 +17,10 @@ USE_DEFAULT = -1
 
 
 class NewTopic(Value):
-    """A topic to create: numbers, or else `assignments`, the broker ids of each partition."""
+    """A topic to create: numbers, or else `assignments`, the broker ids of each partition, as they were stated.
+
+    A configuration without a value is refused, whichever it is.
+    """
 
     __slots__ = ("assignments", "configs", "name", "num_partitions", "replication_factor")
 
@@ -26,13 +29,14 @@ class NewTopic(Value):
         name: str,
         num_partitions: int = USE_DEFAULT,
         replication_factor: int = USE_DEFAULT,
-        assignments: Mapping[int, Sequence[int]] | None = None,
-        configs: Mapping[str, str] | None = None,
+        assignments: Iterable[tuple[int, Sequence[int]]] = (),
+        configs: Mapping[str, str | None] | None = None,
     ) -> None:
         self.name = name
         self.num_partitions = num_partitions
         self.replication_factor = replication_factor
-        self.assignments = assignments or {}
+        # Pairs, since a request may state a partition twice.
+        self.assignments = tuple(assignments)
         self.configs = configs or {}
 
 

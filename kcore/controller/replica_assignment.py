@@ -16,7 +16,7 @@ from kcore import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 def assign_replicas(
@@ -58,34 +58,39 @@ def _follower(first: int, shift: int, index: int, brokers: int) -> int:
 
 
 def check_manual_assignment(
-    assignments: Mapping[int, Sequence[int]],
+    assignments: Iterable[tuple[int, Sequence[int]]],
     broker_ids: Iterable[int],
     *,
     first_partition: int = 0,
     replication_factor: int | None = None,
 ) -> list[tuple[int, ...]]:
-    """The replicas by partition, or InvalidReplicaAssignmentError.
+    """The replicas in the order of partitions, or InvalidReplicaAssignmentError for the first fault.
 
     Partitions number on from `first_partition`; all have as many replicas as `replication_factor` says, or else as the
-    first of them.
+    first that is stated.
     """
-    expected = range(first_partition, first_partition + len(assignments))
-    if sorted(assignments) != list(expected):
-        raise errors.InvalidReplicaAssignmentError("partitions should be a consecutive 0-based integer sequence")
     known = frozenset(broker_ids)
-    for partition in expected:
-        replicas = assignments[partition]
-        _check_replicas(replicas, known)
+    checked: dict[int, tuple[int, ...]] = {}
+    for partition, replicas in assignments:
+        if partition in checked:
+            raise errors.InvalidReplicaAssignmentError(
+                f"Found multiple manual partition assignments for partition {partition}"
+            )
+        check_replicas(replicas, known)
         replication_factor = len(replicas) if replication_factor is None else replication_factor
         if len(replicas) != replication_factor:
             raise errors.InvalidReplicaAssignmentError(
                 f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
                 f"not consistent with previous partitions, which have {replication_factor} replica(s)."
             )
-    return [tuple(assignments[partition]) for partition in expected]
+        checked[partition] = tuple(replicas)
+    if sorted(checked) != list(range(first_partition, first_partition + len(checked))):
+        raise errors.InvalidReplicaAssignmentError("partitions should be a consecutive 0-based integer sequence")
+    return [checked[partition] for partition in sorted(checked)]
 
 
-def _check_replicas(replicas: Sequence[int], known: frozenset[int]) -> None:
+def check_replicas(replicas: Sequence[int], known: Collection[int]) -> None:
+    """InvalidReplicaAssignmentError unless these are brokers that are registered, each once."""
     if not replicas:
         raise errors.InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
     previous = None

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from kcore.metadata.image import MetadataImage
 
 
+def check_new_name(name: str, image: MetadataImage) -> None:
+    """KafkaError for a name that no topic may have, or that one has."""
+    validate_topic_name(name)
+    if name == CLUSTER_METADATA_TOPIC:
+        raise errors.InvalidRequestError(f"Creation of internal topic {name} is prohibited.")
+    if name in image.topics:
+        raise errors.TopicAlreadyExistsError(f"Topic '{name}' already exists.")
+    check_collision(name, image.topics)
+
+
 def plan_topic(new: NewTopic, image: MetadataImage, config: BrokerConfig) -> TopicImage:
-    """The new topic, with an id of its own."""
-    validate_topic_name(new.name)
-    if new.name == CLUSTER_METADATA_TOPIC:
-        raise errors.InvalidRequestError(f"Creation of internal topic {new.name} is prohibited.")
-    if new.name in image.topics:
-        raise errors.TopicAlreadyExistsError(f"Topic '{new.name}' already exists.")
-    check_collision(new.name, image.topics)
+    """The new topic, with an id of its own; its name is known to be fine."""
     replicas = _manual_replicas(new, image) if new.assignments else _automatic_replicas(new, image, config)
     states = (_first_state(new.name, partition, brokers, image) for partition, brokers in enumerate(replicas))
     return TopicImage(new.name, uuid.random_uuid(), states)
@@ -97,7 +101,7 @@ def _additional_replicas(
         )
     present = len(topic.partitions)
     return check_manual_assignment(
-        dict(enumerate(assignments, present)),
+        enumerate(assignments, present),
         image.brokers,
         first_partition=present,
         replication_factor=topic.replication_factor,

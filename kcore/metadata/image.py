@@ -66,17 +66,26 @@ class Endpoint(Value):
 
 
 class BrokerRegistration(Value):
-    """A broker that is alive. `broker_epoch` is given by the store and differs for every registration."""
+    """A broker that is alive. `broker_epoch` is given by the store and differs for every registration.
 
-    __slots__ = ("broker_epoch", "broker_id", "endpoints", "rack")
+    `features` are name, lowest and highest level of each feature that its software can work with.
+    """
+
+    __slots__ = ("broker_epoch", "broker_id", "endpoints", "features", "rack")
 
     def __init__(
-        self, broker_id: int, endpoints: Iterable[Endpoint] = (), rack: str | None = None, broker_epoch: int = -1
+        self,
+        broker_id: int,
+        endpoints: Iterable[Endpoint] = (),
+        rack: str | None = None,
+        broker_epoch: int = -1,
+        features: Iterable[tuple[str, int, int]] = (),
     ) -> None:
         self.broker_id = broker_id
         self.endpoints = tuple(endpoints)
         self.rack = rack
         self.broker_epoch = broker_epoch
+        self.features = tuple(features)
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """The endpoint of a listener by name."""
@@ -164,6 +173,16 @@ class QuotaChange(Value):
         return hash((self.entity, frozenset(self.quotas.items())))
 
 
+class FeatureChange(Value):
+    """The level at which a feature is finalized now; 0 means that it is not, as at the beginning (KIP-584)."""
+
+    __slots__ = ("level", "name")
+
+    def __init__(self, name: str, level: int) -> None:
+        self.name = name
+        self.level = level
+
+
 class MetadataDelta(Value):
     """What one transaction changed. `created_partitions` and its two siblings say it per partition."""
 
@@ -172,6 +191,8 @@ class MetadataDelta(Value):
         "brokers_unregistered",
         "configs_changed",
         "controller_id",
+        "features_changed",
+        "features_epoch",
         "partitions_added",
         "partitions_changed",
         "quotas_changed",
@@ -191,6 +212,8 @@ class MetadataDelta(Value):
         brokers_unregistered: Iterable[int] = (),
         quotas_changed: Iterable[QuotaChange] = (),
         controller_id: int | None = None,
+        features_changed: Iterable[FeatureChange] = (),
+        features_epoch: int | None = None,
     ) -> None:
         self.topics_created = tuple(topics_created)
         self.topics_deleted = tuple(topics_deleted)
@@ -201,6 +224,8 @@ class MetadataDelta(Value):
         self.brokers_unregistered = tuple(brokers_unregistered)
         self.quotas_changed = tuple(quotas_changed)
         self.controller_id = controller_id
+        self.features_changed = tuple(features_changed)
+        self.features_epoch = features_epoch
 
     def created_partitions(self) -> Iterator[PartitionState]:
         """Partitions that did not exist before: those of new topics, and those added to old ones."""
@@ -219,9 +244,22 @@ class MetadataDelta(Value):
 
 
 class MetadataImage(Value):
-    """The whole cluster at one moment; `topics_by_id` and `topics` hold the same topics."""
+    """The whole cluster at one moment; `topics_by_id` and `topics` hold the same topics.
 
-    __slots__ = ("brokers", "client_quotas", "cluster_id", "configs", "controller_id", "topics", "topics_by_id")
+    `features` are the finalized levels above 0 by name; `features_epoch` grows with every change of them.
+    """
+
+    __slots__ = (
+        "brokers",
+        "client_quotas",
+        "cluster_id",
+        "configs",
+        "controller_id",
+        "features",
+        "features_epoch",
+        "topics",
+        "topics_by_id",
+    )
 
     def __init__(
         self,
@@ -232,6 +270,8 @@ class MetadataImage(Value):
         configs: Mapping[tuple[int, str], Mapping[str, str]] | None = None,
         topics_by_id: Mapping[bytes, TopicImage] | None = None,
         client_quotas: Mapping[QuotaEntity, Mapping[str, float]] | None = None,
+        features: Mapping[str, int] | None = None,
+        features_epoch: int = 0,
     ) -> None:
         self.cluster_id = cluster_id
         self.controller_id = controller_id
@@ -242,6 +282,8 @@ class MetadataImage(Value):
             topics_by_id = {topic.topic_id: topic for topic in self.topics.values()}
         self.topics_by_id: Mapping[bytes, TopicImage] = topics_by_id
         self.client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = client_quotas or {}
+        self.features: Mapping[str, int] = features or {}
+        self.features_epoch = features_epoch
 
     def __hash__(self) -> int:
         raise TypeError("an image is compared, not hashed")
@@ -278,6 +320,8 @@ class MetadataImage(Value):
             brokers_registered=self.brokers.values(),
             quotas_changed=(QuotaChange(entity, quotas) for entity, quotas in self.client_quotas.items()),
             controller_id=self.controller_id,
+            features_changed=(FeatureChange(name, level) for name, level in self.features.items()),
+            features_epoch=self.features_epoch,
         )
 
     def apply(self, delta: MetadataDelta) -> MetadataImage:
@@ -291,6 +335,8 @@ class MetadataImage(Value):
             self._apply_configs(delta),
             topics_by_id,
             self._apply_quotas(delta),
+            self._apply_features(delta),
+            self.features_epoch if delta.features_epoch is None else delta.features_epoch,
         )
 
     def _apply_topics(self, delta: MetadataDelta) -> tuple[Mapping[str, TopicImage], Mapping[bytes, TopicImage]]:
@@ -337,3 +383,9 @@ class MetadataImage(Value):
             else:
                 client_quotas.pop(change.entity, None)
         return client_quotas
+
+    def _apply_features(self, delta: MetadataDelta) -> Mapping[str, int]:
+        if not delta.features_changed:
+            return self.features
+        levels = {**self.features, **{change.name: change.level for change in delta.features_changed}}
+        return {name: level for name, level in levels.items() if level}

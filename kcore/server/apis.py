@@ -68,10 +68,14 @@ TABLE = (
     ApiEntry(32, 1, 4, "describe_configs"),
     ApiEntry(35, 0, 4, "describe_log_dirs"),
     ApiEntry(37, 0, 3, "create_partitions"),
+    ApiEntry(43, 0, 2, "elect_leaders"),
+    ApiEntry(45, 0, 0, "alter_partition_reassignments"),
     ApiEntry(46, 0, 0, "list_partition_reassignments"),
     ApiEntry(48, 0, 1, "describe_client_quotas"),
     ApiEntry(49, 0, 1, "alter_client_quotas"),
+    ApiEntry(57, 0, 1, "update_features"),
     ApiEntry(60, 0, 2, "describe_cluster"),
+    ApiEntry(61, 0, 0, "describe_producers"),
     ApiEntry(75, 0, 0, "describe_topic_partitions"),
 )
 BY_KEY = {entry.key: entry for entry in TABLE}

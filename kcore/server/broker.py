@@ -21,6 +21,7 @@ import time
 from kcore import errors
 from kcore.config.listeners import ANY_HOSTS, Endpoint
 from kcore.controller.controller import Controller
+from kcore.controller.features import worth_naming
 from kcore.coordinator.group.coordinator import GroupCoordinator
 from kcore.logger import get_logger
 from kcore.metadata.cache import MetadataCache
@@ -202,6 +203,7 @@ class Broker:
                     for endpoint in self.registered_listeners()
                 ],
                 self.config.text("broker.rack"),
+                features=worth_naming(self.controller.supported_features),
             )
         )
         self._undo.append(self._unregister)

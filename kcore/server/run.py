@@ -83,13 +83,14 @@ def raise_descriptor_limit() -> None:
 def start(broker: Broker) -> None:
     """`broker.startup()`, with the errors of its stores as BrokerStartError."""
     from kcore.controller.metadata_store import MetadataStoreError
+    from kcore.errors import KafkaError
     from kcore.storage.checkpoints import CorruptFileError
     from kcore.storage.log_dir import LogDirLockedError
     from kcore.storage.log_dirs import LogDirsError
 
     try:
         broker.startup()
-    except (MetadataStoreError, CorruptFileError, LogDirLockedError, LogDirsError) as error:
+    except (MetadataStoreError, CorruptFileError, KafkaError, LogDirLockedError, LogDirsError) as error:
         raise BrokerStartError(str(error)) from error
 
 

@@ -1,8 +1,8 @@
 """The administrative requests, one by one, to our broker and to Apache Kafka 3.9: equal answers, codes and words.
 
-Left out of the comparison is what belongs to one broker: ids, addresses and directories, sizes of volumes, and the
-configurations of new topics, which tests of their own compare. The order of topics and partitions in an answer has no
-meaning to clients, and none to Kafka, which answers them in that of a hash table.
+Left out of the comparison is what belongs to one broker: ids, addresses and directories, and sizes of volumes. The
+order of topics and partitions in an answer has no meaning to clients, and none to Kafka, which answers them in that of
+a hash table. `metadata.version` and `kraft.version` are features of KRaft's, of which nothing exists here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.unit.server.test_produce_and_fetch import batch, produce
 
 pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
 
-OF_ONE_BROKER = frozenset({"topic_id", "log_dir", "total_bytes", "usable_bytes", "throttle_time_ms", "configs"})
+OF_ONE_BROKER = frozenset({"topic_id", "log_dir", "total_bytes", "usable_bytes", "cluster_id", "port"})
 COMPACT, BOTH = {"cleanup.policy": "compact"}, {"cleanup.policy": "compact,delete"}
 
 
@@ -165,3 +165,187 @@ def test_describe_topic_partitions(
 @pytest.mark.parametrize("topics", [None, [], [{"name": "adm-a", "partition_indexes": [0, 9]}], [{"name": "absent"}]])
 def test_list_partition_reassignments(brokers: list[RawClient], topics: list[dict[str, Any]] | None) -> None:
     assert_answered_alike(brokers, apis.LIST_PARTITION_REASSIGNMENTS, [0], {"topics": topics})
+
+
+def named(name: str, **configs: str | None) -> dict[str, Any]:
+    """A topic with configurations; `_` stands for `.`."""
+    return creatable(name, 1, configs={key.replace("_", "."): value for key, value in configs.items()})
+
+
+TOPICS = {
+    "plain": [creatable("new-1", 3), creatable("new-2", 1, configs=BOTH), creatable("new-3", -1, -1)],
+    "numbers": [
+        creatable("two-replicas", 1, 2),
+        creatable("none", 0),
+        creatable("no-replica", 1, 0),
+        creatable("less", -2),
+        creatable("fewer", 1, -2),
+    ],
+    "names": [creatable(name, 1) for name in ("", ".", "..", "bad/name", "x" * 250, "adm-a", "__cluster_metadata")],
+    "twice": [creatable("twice", 1), creatable("twice", 2), creatable("once", 1)],
+    "colliding": [creatable("dot.or_line", 1), creatable("dot_or.line", 1)],
+    "assigned": [creatable("assigned", assignments={0: [1], 1: [1]})],
+    "assigned and counted": [
+        creatable("counted-1", 1, -1, assignments={0: [1]}),
+        creatable("counted-2", -1, 1, assignments={0: [1]}),
+    ],
+    "misassigned": [
+        creatable("from-1", assignments={1: [1]}),
+        creatable("gap", assignments={0: [1], 2: [1]}),
+        creatable("below", assignments={-1: [1]}),
+        creatable("again", assignments=[(0, [1]), (0, [1])]),
+        creatable("stranger", assignments={0: [2]}),
+        creatable("nobody", assignments={0: []}),
+        creatable("doubled", assignments={0: [1, 1]}),
+        creatable("uneven", assignments={0: [1], 1: [1, 2]}),
+    ],
+    "configs": [
+        named("no-number", retention_ms="soon"),
+        named("unknown", no_such_key="1"),
+        named("null", retention_ms=None),
+        named("nulls", retention_ms=None, segment_bytes=None),
+        named("small", segment_bytes="5"),
+        named("policy", cleanup_policy="eat"),
+        named("empty-policy", cleanup_policy=""),
+        named("codec", compression_type="rar"),
+        named("lags", min_compaction_lag_ms="20", max_compaction_lag_ms="10"),
+        named("tiered", remote_storage_enable="true"),
+        named("as-written", cleanup_policy="compact, delete", retention_ms=" 5 ", preallocate="TRUE"),
+        creatable("worse-first", 0, configs={"retention.ms": "x"}),
+        creatable("nameless", 1, configs={"": "x"}),
+    ],
+    "too many": [creatable("many-1", 6_000), creatable("many-2", 4_001)],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("topics", TOPICS.values(), ids=TOPICS)
+def test_create_topics(brokers: list[RawClient], topics: list[dict[str, Any]]) -> None:
+    fields = {"topics": topics, "timeout_ms": 5000, "validate_only": True}
+    assert_answered_alike(brokers, apis.CREATE_TOPICS, range(2, 8), fields)
+
+
+@pytest.mark.parametrize("names", [["adm-absent"], ["adm-a", "adm-a"], ["", "bad/name"], []])
+def test_delete_topics_by_name(brokers: list[RawClient], names: list[str]) -> None:
+    assert_answered_alike(brokers, apis.DELETE_TOPICS, range(1, 6), {"topic_names": names, "timeout_ms": 5000})
+
+
+NAME, ID, BOTH_OF_IT, NEITHER, STRANGE_ID = "name", "id", "both", "neither", "strange"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("gone-1", NAME), ("gone-2", ID)],
+        [("gone-1", NAME), ("gone-1", ID), ("gone-2", NAME)],
+        [("gone-1", BOTH_OF_IT), ("gone-1", NAME)],
+        [("gone-1", NAME), ("gone-1", NAME), ("gone-2", ID), ("gone-2", ID)],
+        [("gone-1", NAME), ("gone-1", NAME), ("gone-1", ID)],
+        [("", NEITHER), ("", NEITHER), ("", STRANGE_ID), ("adm-absent", NAME), ("gone-1", NAME)],
+    ],
+)
+def test_delete_topics_by_name_and_id(brokers: list[RawClient], asked: list[tuple[str, str]]) -> None:
+    answers = []
+    for client in brokers:
+        ids = {name: topic_id(client, name) for name in ("gone-1", "gone-2")}
+        names = {found: name for name, found in ids.items()}
+        rows = []
+        for name, way in asked:
+            found = {ID: ids.get(name), BOTH_OF_IT: ids.get(name), STRANGE_ID: bytes(15) + b"x"}.get(way, bytes(16))
+            rows.append({"name": name if way in (NAME, BOTH_OF_IT) else None, "topic_id": found})
+        responses = client.request(apis.DELETE_TOPICS, 6, {"topics": rows, "timeout_ms": 5000}).responses
+        answers.append(
+            sorted(
+                repr((row.name, names.get(bytes(row.topic_id), bytes(row.topic_id)), row.error_code, row.error_message))
+                for row in responses
+            )
+        )
+    assert answers[1] == answers[0]
+
+
+def topic_id(client: RawClient, name: str) -> bytes:
+    """The id of a topic, which is made if it is not there."""
+    client.request(apis.CREATE_TOPICS, 7, {"topics": [creatable(name, 1)], "timeout_ms": 5000})
+    while True:
+        (topic,) = client.request(apis.METADATA, 12, {"topics": [{"name": name}]}).topics
+        if topic.error_code == 0:
+            return bytes(topic.topic_id)
+
+
+@pytest.mark.parametrize("kind", [0, 1, 5])
+@pytest.mark.parametrize("topics", [{"adm-a": [0, 1, 99], "adm-absent": [0]}, {}], ids=["some", "none"])
+def test_elect_leaders(brokers: list[RawClient], kind: int, topics: dict[str, list[int]]) -> None:
+    rows = [{"topic": name, "partitions": indexes} for name, indexes in topics.items()]
+    for version in range(3):
+        fields = {"topic_partitions": rows, "timeout_ms": 5000, **({"election_type": kind} if version else {})}
+        assert_answered_alike(brokers, apis.ELECT_LEADERS, [version], fields)
+
+
+@pytest.mark.parametrize(
+    "replicas",
+    [
+        {"adm-a": {0: [1], 1: None, 2: [2], 99: [1]}, "adm-absent": {0: [1]}},
+        {"adm-a": {0: [], 1: [1, 1], 2: [1, 2]}},
+        {},
+    ],
+)
+def test_alter_partition_reassignments(
+    brokers: list[RawClient], replicas: dict[str, dict[int, list[int] | None]]
+) -> None:
+    topics = [
+        {"name": name, "partitions": [{"partition_index": index, "replicas": ids} for index, ids in asked.items()]}
+        for name, asked in replicas.items()
+    ]
+    assert_answered_alike(brokers, apis.ALTER_PARTITION_REASSIGNMENTS, [0], {"topics": topics, "timeout_ms": 5000})
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        [("nobodys.version", 1, {})],
+        [("nobodys.version", 0, {}), ("", 1, {})],
+        [("nobodys.version", 1, {}), ("nobodys.version", -1, {})],
+        [("group.version", 1, {}), ("transaction.version", 2, {})],
+        [("group.version", 0, {"upgrade_type": 2}), ("transaction.version", 0, {"upgrade_type": 9})],
+        [],
+    ],
+)
+def test_update_features(brokers: list[RawClient], updates: list[tuple[str, int, dict[str, int]]]) -> None:
+    rows = [{"feature": name, "max_version_level": level, **more} for name, level, more in updates]
+    fields = {"feature_updates": rows, "timeout_ms": 5000, "validate_only": True}
+    assert_answered_alike(brokers, apis.UPDATE_FEATURES, [1], fields)
+
+
+def test_describe_producers(brokers: list[RawClient]) -> None:
+    for client in brokers:
+        topic_id(client, "adm-producers")
+        while produce(client, "adm-producers", batch([b"v"] * 3, producer=(4711, 2, 0))).error_code != 0:
+            pass
+    names = ["adm-producers", "adm-a", "adm-absent", "bad/name", ""]
+    topics = [{"name": name, "partition_indexes": [0, 99]} for name in names]
+    assert_answered_alike(brokers, apis.DESCRIBE_PRODUCERS, [0], {"topics": topics})
+
+
+@pytest.mark.parametrize("isolation", [0, 1])
+@pytest.mark.parametrize("time", [-1, -2, -3, -4, -5, -6, 0, 1_700_000_000_004, 1_700_000_000_010])
+def test_list_offsets(brokers: list[RawClient], time: int, isolation: int) -> None:
+    topics = [
+        {"name": "adm-b", "partitions": [{"partition_index": index, "timestamp": time} for index in (0, 99)]},
+        {"name": "adm-absent", "partitions": [{"partition_index": 0, "timestamp": time}]},
+    ]
+    for version in range(1, 10):
+        fields = {"replica_id": -1, "topics": topics, **({"isolation_level": isolation} if version > 1 else {})}
+        assert_answered_alike(brokers, apis.LIST_OFFSETS, [version], fields)
+
+
+@pytest.mark.parametrize("epoch", [-1, 0, 1])
+def test_list_offsets_in_a_leader_epoch(brokers: list[RawClient], epoch: int) -> None:
+    partition = {"partition_index": 0, "timestamp": -1, "current_leader_epoch": epoch}
+    fields = {"replica_id": -1, "topics": [{"name": "adm-b", "partitions": [partition]}]}
+    assert_answered_alike(brokers, apis.LIST_OFFSETS, range(4, 10), fields)
+
+
+@pytest.mark.parametrize("endpoint_type", [1, 2, 3])
+def test_describe_cluster(brokers: list[RawClient], endpoint_type: int) -> None:
+    fields = {"include_cluster_authorized_operations": True, "endpoint_type": endpoint_type}
+    assert_answered_alike(brokers, apis.DESCRIBE_CLUSTER, [1], fields)

@@ -42,6 +42,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.topics: dict[str, tuple[bytes, list[PartitionState]]] = {}
         self.overrides: dict[str, dict[str, str]] = {}
         self.quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.features: dict[str, int] = {}
         self.deleted: set[bytes] = set()
         self.next_id = 1
         self.next_producer_id = 0
@@ -148,6 +149,15 @@ class StoreAgainstModel(RuleBasedStateMachine):
         if quotas:
             self.quotas[entity] = quotas
 
+    @rule(name=st.sampled_from(["group.version", "transaction.version"]), level=st.integers(0, 2))
+    def set_feature(self, name: str, level: int) -> None:
+        before = self.store.image.features_epoch
+        self.store.set_feature(self.epoch, name, level)
+        assert self.store.image.features_epoch == before + 1
+        self.features.pop(name, None)
+        if level:
+            self.features[name] = level
+
     @rule()
     def allocate(self) -> None:
         block = self.store.allocate_producer_ids(self.epoch)
@@ -173,6 +183,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         assert {name: (topic.topic_id, list(topic.partitions)) for name, topic in image.topics.items()} == self.topics
         assert {name: dict(overrides) for (_, name), overrides in image.configs.items()} == self.overrides
         assert image.client_quotas == self.quotas
+        assert image.features == self.features
         assert self.store.deleted_topic_ids() == self.deleted
 
     @invariant()

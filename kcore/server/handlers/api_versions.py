@@ -2,7 +2,7 @@
 
 v0-2 have no client software name; v3 adds it, flexible fields and features; v4 lets a feature's lowest version be 0.
 The response header is never flexible, because the asking client does not know yet what the broker understands.
-No feature is supported or finalized yet, so none is answered.
+Features are those that the cluster can be finalized at (KIP-584, UpdateFeatures); their epoch grows with every change.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from kcore import errors
+from kcore.controller.features import worth_naming
 from kcore.server import apis
 
 TYPE_CHECKING = False
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_SOFTWARE_NAME = 3
+# Clients that know no later version fail at a feature whose lowest level is 0 (KAFKA-17011).
+FIRST_WITH_LEVEL_0 = 4
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -28,7 +31,25 @@ def handle(context: RequestContext, request: Any) -> Fields:
         for text in (request.client_software_name, request.client_software_version):
             if not SOFTWARE_NAME.fullmatch(text):
                 raise errors.InvalidRequestError(f"{text!r} is no name or version of a client's software")
-    return {"error_code": errors.NONE, "api_keys": list(apis.advertised())}
+    return {"error_code": errors.NONE, "api_keys": list(apis.advertised()), **features(context)}
+
+
+def features(context: RequestContext) -> dict[str, Any]:
+    """What is supported, and what is finalized; versions that have no features leave all of it out."""
+    image = context.broker.metadata_cache.image
+    supported = worth_naming(context.broker.controller.supported_features)
+    return {
+        "supported_features": [
+            {"name": name, "min_version": low, "max_version": high}
+            for name, low, high in supported
+            if low > 0 or context.api_version >= FIRST_WITH_LEVEL_0
+        ],
+        "finalized_features_epoch": image.features_epoch,
+        "finalized_features": [
+            {"name": name, "max_version_level": level, "min_version_level": level}
+            for name, level in sorted(image.features.items())
+        ],
+    }
 
 
 def unknown_version_response() -> Fields:

@@ -8,13 +8,14 @@ the answer.
 from __future__ import annotations
 
 from kcore import errors
-from kcore.controller.new_topic import NewTopic, TopicResult
+from kcore.controller.new_topic import NewTopic
 from kcore.server.config_description import describe_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from kcore.controller.new_topic import TopicResult
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_CONFIGS = 5
@@ -23,28 +24,11 @@ CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Hands the topics to the controller."""
-    refused = {
-        asked.name: TopicResult(asked.name, error=error)
-        for asked in request.topics
-        if (error := assignment_error(asked)) is not None
-    }
     results = context.broker.controller.create_topics(
-        [new_topic(asked) for asked in request.topics if asked.name not in refused], request.validate_only
+        [new_topic(asked) for asked in request.topics], request.validate_only
     )
     overrides = {asked.name: {config.name: config.value for config in asked.configs} for asked in request.topics}
-    return {"topics": [describe(context, result, overrides[result.name]) for result in (*results, *refused.values())]}
-
-
-def assignment_error(asked: Any) -> errors.KafkaError | None:
-    """What the controller could not see any more, since it is given the brokers by partition."""
-    seen = set()
-    for assignment in asked.assignments:
-        if assignment.partition_index in seen:
-            return errors.InvalidReplicaAssignmentError(
-                f"Found multiple manual partition assignments for partition {assignment.partition_index}"
-            )
-        seen.add(assignment.partition_index)
-    return None
+    return {"topics": [describe(context, result, overrides[result.name]) for result in results]}
 
 
 def new_topic(asked: Any) -> NewTopic:
@@ -53,7 +37,7 @@ def new_topic(asked: Any) -> NewTopic:
         asked.name,
         asked.num_partitions,
         asked.replication_factor,
-        {assignment.partition_index: assignment.broker_ids for assignment in asked.assignments},
+        [(assignment.partition_index, assignment.broker_ids) for assignment in asked.assignments],
         {config.name: config.value for config in asked.configs},
     )
 
@@ -62,7 +46,7 @@ def describe(context: RequestContext, result: TopicResult, overrides: dict[str, 
     """The topic as it was made, or why it was not."""
     if result.error is not None or result.topic is None:
         error = result.error or errors.UnknownServerError()
-        return {"name": result.name, "error_code": error.code, "error_message": str(error)}
+        return {"name": result.name, "error_code": error.code, "error_message": error.detail}
     fields: dict[str, Any] = {
         "name": result.name,
         "error_message": None,
@@ -72,7 +56,11 @@ def describe(context: RequestContext, result: TopicResult, overrides: dict[str, 
     }
     if context.api_version >= FIRST_WITH_CONFIGS:
         described = describe_topic(context.broker.config, overrides)
-        fields["configs"] = [{name: config[name] for name in CONFIG_FIELDS} for config in described]
+        # What was set is shown as it was written.
+        fields["configs"] = [
+            {**{name: config[name] for name in CONFIG_FIELDS}, "value": overrides.get(config["name"], config["value"])}
+            for config in described
+        ]
     return fields
 
 

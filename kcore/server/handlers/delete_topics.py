@@ -1,6 +1,8 @@
 """DeleteTopics (key 20): by name, and from v6 on by id too; each topic succeeds or fails by itself.
 
-v3 may answer TOPIC_DELETION_DISABLED (INVALID_REQUEST before), v5 adds the error's text, v6 topic ids.
+v3 may answer TOPIC_DELETION_DISABLED (INVALID_REQUEST before), v5 adds the error's text, v6 topic ids. An entry with
+neither name nor id or with both, one that stands twice, and a name beside its own id are invalid, and nothing of them
+is deleted (`ControllerApis.deleteTopics`).
 """
 
 from __future__ import annotations
@@ -11,80 +13,95 @@ from kcore import errors, uuid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
 
-    from kcore.controller.new_topic import TopicResult
     from kcore.metadata.image import MetadataImage
     from kcore.server.request_context import Fields, RequestContext
 
+    Asked: TypeAlias = tuple[str | None, bytes]
+
 FIRST_WITH_DELETION_DISABLED = 3
 FIRST_WITH_TOPIC_IDS = 6
+# As Kafka's clients show them.
+UNKNOWN_TOPIC = "This server does not host this topic-partition."
+UNKNOWN_ID = "This server does not host this topic ID."
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Names first, then ids; what is neither or both, or stands twice, is an invalid request and not deleted."""
-    controller = context.broker.controller
-    if context.api_version < FIRST_WITH_TOPIC_IDS:
-        asked_for: list[tuple[str | None, bytes]] = [(name, uuid.ZERO) for name in request.topic_names]
-    else:
-        asked_for = [(topic.name, topic.topic_id) for topic in request.topics]
-    names, topic_ids, invalid = sort_out(asked_for, context.broker.metadata_cache.image)
-    results = controller.delete_topics(names, topic_ids)
-    valid = [(name, uuid.ZERO) for name in names] + [(None, topic_id) for topic_id in topic_ids]
-    described = [
-        describe(context, name, topic_id, result) for (name, topic_id), result in zip(valid, results, strict=True)
-    ]
-    return {"responses": described + invalid}
-
-
-def sort_out(
-    asked_for: list[tuple[str | None, bytes]], image: MetadataImage
-) -> tuple[list[str], list[bytes], list[Fields]]:
-    """Names, ids, and the answers to entries that cannot be right, one for those that stand twice."""
-    names: list[str] = []
-    topic_ids: list[bytes] = []
-    invalid: list[Fields] = []
-    for (name, topic_id), count in Counter(asked_for).items():
-        if name is None and topic_id == uuid.ZERO:
-            complaint = "Neither topic name nor id were specified."
-        elif name is not None and topic_id != uuid.ZERO:
-            complaint = "You may not specify both topic name and topic id."
-        elif count > 1:
-            complaint = "Duplicate topic id." if name is None else "Duplicate topic name."
-        elif name is not None:
-            names.append(name)
-            continue
+    """Finds out what is meant, and has the controller delete it."""
+    broker = context.broker
+    if not broker.config.flag("delete.topic.enable"):
+        if context.api_version < FIRST_WITH_DELETION_DISABLED:
+            raise errors.InvalidRequestError("Topic deletion is disabled.")
+        raise errors.TopicDeletionDisabledError()
+    responses, well_formed = sort_out(entries(context.api_version, request))
+    found, missing = resolve(well_formed, broker.metadata_cache.image)
+    for topic_id, result in zip(found, broker.controller.delete_topics(topic_ids=list(found)), strict=True):
+        if result.error is None:
+            responses.append({"name": found[topic_id], "topic_id": topic_id})
         else:
-            topic_ids.append(topic_id)
-            continue
-        invalid.append(failure(name, topic_id, errors.InvalidRequestError(complaint)))
-    for topic_id in [topic_id for topic_id in topic_ids if topic_id in image.topics_by_id]:
-        name = image.topics_by_id[topic_id].name
-        if name in names:
-            names.remove(name)
-            topic_ids.remove(topic_id)
-            complaint = "The provided topic name maps to an ID that was already supplied."
-            invalid.append(failure(name, topic_id, errors.InvalidRequestError(complaint)))
-    return names, topic_ids, invalid
+            responses.append(failure(found[topic_id], topic_id, result.error))
+    return {"responses": responses + missing}
 
 
-def describe(context: RequestContext, name: str | None, topic_id: bytes, result: TopicResult) -> Fields:
-    """The deleted topic with both its names, or why it is still there."""
-    if result.error is None:
-        return {"name": result.name, "topic_id": result.topic_id}
-    error = result.error
-    if isinstance(error, errors.TopicDeletionDisabledError) and context.api_version < FIRST_WITH_DELETION_DISABLED:
-        error = errors.InvalidRequestError(str(error))
-    return failure(name, topic_id, error)
+def entries(version: int, request: Any) -> list[Asked]:
+    """Name and id of every topic of the request, in any version."""
+    if version < FIRST_WITH_TOPIC_IDS:
+        return [(name, uuid.ZERO) for name in request.topic_names]
+    return [(topic.name, bytes(topic.topic_id)) for topic in request.topics]
+
+
+def sort_out(asked_for: list[Asked]) -> tuple[list[Fields], dict[Asked, int]]:
+    """The answers to entries that say nothing or too much, and how often each other one stands."""
+    invalid: list[Fields] = []
+    counts: Counter[Asked] = Counter()
+    for name, topic_id in asked_for:
+        if name is None and topic_id == uuid.ZERO:
+            invalid.append(refusal(name, topic_id, "Neither topic name nor id were specified."))
+        elif name is not None and topic_id != uuid.ZERO:
+            invalid.append(refusal(name, topic_id, "You may not specify both topic name and topic id."))
+        else:
+            counts[name, topic_id] += 1
+    return invalid, counts
+
+
+def resolve(counts: dict[Asked, int], image: MetadataImage) -> tuple[dict[bytes, str], list[Fields]]:
+    """The names of the topics to delete by their ids, and the answers to what cannot be deleted."""
+    answers: list[Fields] = []
+    found: dict[bytes, str] = {}
+    taken: set[bytes] = set()
+    # Ids first: a name that belongs to one of them is refused, and takes the id with it.
+    for (name, topic_id), count in sorted(counts.items(), key=lambda item: item[0][0] is not None):
+        topic = image.topics_by_id.get(topic_id) if name is None else image.topics.get(name)
+        if count > 1:
+            answers.append(refusal(name, topic_id, f"Duplicate topic {'id' if name is None else 'name'}."))
+            taken.add(topic_id)
+        elif topic is None and name is None:
+            answers.append(failure(name, topic_id, errors.UnknownTopicIdError(UNKNOWN_ID)))
+        elif topic is None:
+            answers.append(failure(name, topic_id, errors.UnknownTopicOrPartitionError(UNKNOWN_TOPIC)))
+        elif topic.topic_id in taken:
+            found.pop(topic.topic_id, None)
+            answers.append(
+                refusal(name, topic.topic_id, "The provided topic name maps to an ID that was already supplied.")
+            )
+        else:
+            found[topic.topic_id] = topic.name
+            taken.add(topic.topic_id)
+    return found, answers
+
+
+def refusal(name: str | None, topic_id: bytes, complaint: str) -> Fields:
+    """An entry that makes no sense."""
+    return failure(name, topic_id, errors.InvalidRequestError(complaint))
 
 
 def failure(name: str | None, topic_id: bytes, error: errors.KafkaError) -> Fields:
     """One topic's error, under the name or id that the client used."""
-    return {"name": name, "topic_id": topic_id, "error_code": error.code, "error_message": str(error)}
+    return {"name": name, "topic_id": topic_id, "error_code": error.code, "error_message": error.detail}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic."""
-    if context.api_version < FIRST_WITH_TOPIC_IDS:
-        return {"responses": [failure(name, uuid.ZERO, error) for name in request.topic_names]}
-    return {"responses": [failure(asked.name, asked.topic_id, error) for asked in request.topics]}
+    """The error on every topic, in code alone."""
+    kind = type(error)
+    return {"responses": [failure(name, topic_id, kind()) for name, topic_id in entries(context.api_version, request)]}

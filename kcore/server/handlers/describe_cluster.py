@@ -42,7 +42,9 @@ def handle(context: RequestContext, request: Any) -> Fields:
 def check_endpoint_type(endpoint_type: int) -> None:
     """Only brokers can be described, as with any Kafka broker that is not a controller."""
     if endpoint_type == CONTROLLERS:
-        raise errors.MismatchedEndpointTypeError("The request was sent to an endpoint of the wrong type.")
+        raise errors.MismatchedEndpointTypeError(
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        )
     if endpoint_type != BROKERS:
         raise errors.UnsupportedEndpointTypeError(f"Unsupported endpoint type {endpoint_type}")
 

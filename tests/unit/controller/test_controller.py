@@ -69,7 +69,7 @@ class TestCreateTopics:
     def test_a_manual_assignment_is_taken_as_it_is(self) -> None:
         cluster = Cluster()
         cluster.start(1, 2)
-        cluster.controller.create_topics([NewTopic("orders", assignments={0: [2, 1], 1: [1, 2]})])
+        cluster.controller.create_topics([NewTopic("orders", assignments=[(0, [2, 1]), (1, [1, 2])])])
         assert cluster.state("orders", 0) == PartitionState("orders", 0, (2, 1), (2, 1), 2)
         assert cluster.state("orders", 1) == PartitionState("orders", 1, (1, 2), (1, 2), 1)
 
@@ -123,17 +123,17 @@ class TestCreateTopics:
                 "Creation of internal topic __cluster_metadata is prohibited.",
             ),
             (
-                NewTopic("manual", assignments={0: [7]}),
+                NewTopic("manual", assignments=[(0, [7])]),
                 "INVALID_REPLICA_ASSIGNMENT",
                 "The manual partition assignment includes broker 7, but no such broker is registered.",
             ),
             (
-                NewTopic("manual", 1, assignments={0: [1]}),
+                NewTopic("manual", 1, assignments=[(0, [1])]),
                 "INVALID_REQUEST",
                 "A manual partition assignment was specified, but numPartitions was not set to -1.",
             ),
             (
-                NewTopic("manual", -1, 1, assignments={0: [1]}),
+                NewTopic("manual", -1, 1, assignments=[(0, [1])]),
                 "INVALID_REQUEST",
                 "A manual partition assignment was specified, but replication factor was not set to -1.",
             ),
@@ -279,7 +279,7 @@ class TestLeadership:
         cluster = Cluster()
         cluster.start(1, 2)
         cluster.controller.create_topics(
-            [NewTopic("both", assignments={0: [1, 2]}), NewTopic("alone", assignments={0: [1]})]
+            [NewTopic("both", assignments=[(0, [1, 2])]), NewTopic("alone", assignments=[(0, [1])])]
         )
         cluster.controller.unregister_broker(1, cluster.registrations[0].broker_epoch)
         assert sorted(cluster.store.image.brokers) == [2]
@@ -289,7 +289,7 @@ class TestLeadership:
     def test_a_broker_that_comes_back_does_not_take_leadership_away(self) -> None:
         cluster = Cluster()
         cluster.start(1, 2)
-        cluster.controller.create_topics([NewTopic("both", assignments={0: [1, 2]})])
+        cluster.controller.create_topics([NewTopic("both", assignments=[(0, [1, 2])])])
         cluster.controller.unregister_broker(1, cluster.registrations[0].broker_epoch)
         handed_over = cluster.state("both")
         cluster.controller.register_broker(BrokerRegistration(1))
@@ -300,7 +300,10 @@ class TestLeadership:
         cluster.start(1, 2)
         unclean = {"unclean.leader.election.enable": "true"}
         cluster.controller.create_topics(
-            [NewTopic("clean", assignments={0: [1, 2]}), NewTopic("unclean", assignments={0: [1, 2]}, configs=unclean)]
+            [
+                NewTopic("clean", assignments=[(0, [1, 2])]),
+                NewTopic("unclean", assignments=[(0, [1, 2])], configs=unclean),
+            ]
         )
         for topic in ("clean", "unclean"):
             cluster.controller.alter_partition(1, topic, 0, leader_epoch=0, partition_epoch=0, isr=[1])
@@ -312,7 +315,7 @@ class TestLeadership:
         cluster = Cluster()
         cluster.start(1, 2)
         cluster.controller.create_topics(
-            [NewTopic("both", assignments={0: [1, 2]}), NewTopic("alone", assignments={0: [1]})]
+            [NewTopic("both", assignments=[(0, [1, 2])]), NewTopic("alone", assignments=[(0, [1])])]
         )
         cluster.controller.fail_partitions(1, [("both", 0), ("alone", 0), ("nope", 3)])
         assert cluster.state("both").leader == 2
@@ -323,7 +326,7 @@ class TestLeadership:
     def test_a_leader_changes_its_isr(self) -> None:
         cluster = Cluster()
         cluster.start(1, 2)
-        cluster.controller.create_topics([NewTopic("both", assignments={0: [1, 2]})])
+        cluster.controller.create_topics([NewTopic("both", assignments=[(0, [1, 2])])])
         state = cluster.controller.alter_partition(1, "both", 0, leader_epoch=0, partition_epoch=0, isr=[1])
         assert state == cluster.state("both") == PartitionState("both", 0, (1, 2), (1,), 1, 0, 1)
 
@@ -343,7 +346,7 @@ class TestLeadership:
     def test_isr_changes_that_are_refused(self, changes: dict[str, object], error: str) -> None:
         cluster = Cluster()
         cluster.start(1, 2)
-        cluster.controller.create_topics([NewTopic("both", assignments={0: [1, 2]})])
+        cluster.controller.create_topics([NewTopic("both", assignments=[(0, [1, 2])])])
         cluster.start(1)
         asked = {"broker_id": 1, "topic": "both", "leader_epoch": 1, "partition_epoch": 1, "isr": [1], **changes}
         broker_id, topic = asked.pop("broker_id"), asked.pop("topic")

@@ -345,6 +345,23 @@ class TestEmbeddedFile:
         assert [path.name for path in tmp_path.iterdir()] == ["m.sqlite"]
 
 
+def test_a_store_of_an_older_release_takes_features(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.sqlite")
+    store = EmbeddedMetadataStore(path)
+    store.open("cluster")
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE feature")
+        connection.execute("DELETE FROM counter WHERE name = 'features_epoch'")
+    connection.close()
+    for level, epoch in ((0, 0), (2, 1), (1, 2)):
+        store = EmbeddedMetadataStore(path)
+        store.open()
+        assert (store.image.features.get("transaction.version", 0), store.image.features_epoch) == (level, epoch)
+        store.set_feature(store.claim_controller(1), "transaction.version", 2 - epoch)
+        store.close()
+
+
 def test_a_store_of_an_older_release_takes_quotas(tmp_path: Path) -> None:
     path = str(tmp_path / "m.sqlite")
     store = EmbeddedMetadataStore(path)

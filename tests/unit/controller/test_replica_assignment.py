@@ -67,25 +67,26 @@ def test_numbers_below_one(count: int) -> None:
 
 
 def test_a_manual_assignment_is_taken_in_order_of_partitions() -> None:
-    assert check_manual_assignment({1: [2, 3], 0: [3, 1]}, [1, 2, 3]) == [(3, 1), (2, 3)]
+    assert check_manual_assignment([(1, [2, 3]), (0, [3, 1])], [1, 2, 3]) == [(3, 1), (2, 3)]
 
 
 @pytest.mark.parametrize(
     ("assignments", "message"),
     [
-        ({1: [1]}, "partitions should be a consecutive 0-based integer sequence"),
-        ({0: [1], 2: [1]}, "partitions should be a consecutive 0-based integer sequence"),
-        ({0: []}, "The manual partition assignment includes an empty replica list."),
-        ({0: [1, 1]}, "The manual partition assignment includes the broker 1 more than once."),
-        ({0: [9]}, "The manual partition assignment includes broker 9, but no such broker is registered."),
+        ([(1, [1])], "partitions should be a consecutive 0-based integer sequence"),
+        ([(0, [1]), (2, [1])], "partitions should be a consecutive 0-based integer sequence"),
+        ([(0, [1]), (0, [1])], "Found multiple manual partition assignments for partition 0"),
+        ([(0, [])], "The manual partition assignment includes an empty replica list."),
+        ([(0, [1, 1])], "The manual partition assignment includes the broker 1 more than once."),
+        ([(0, [9])], "The manual partition assignment includes broker 9, but no such broker is registered."),
         (
-            {0: [1], 1: [1, 2]},
+            [(0, [1]), (1, [1, 2])],
             "The manual partition assignment includes a partition with 2 replica(s), but this is not consistent with "
             "previous partitions, which have 1 replica(s).",
         ),
     ],
 )
-def test_manual_assignments_that_are_refused(assignments: dict[int, list[int]], message: str) -> None:
+def test_manual_assignments_that_are_refused(assignments: list[tuple[int, list[int]]], message: str) -> None:
     with pytest.raises(errors.InvalidReplicaAssignmentError) as caught:
         check_manual_assignment(assignments, [1, 2])
     assert caught.value.message == message

@@ -1,0 +1,42 @@
+"""Other replicas for a partition: what can be done at once (`ReplicationControlManager.changePartitionReassignment`).
+
+Pure. A change that only leaves replicas out or orders them anew is done when one that stays is in sync. One that adds
+replicas would have to wait until they have caught up; replicas are not copied between brokers yet, so that it is
+refused rather than begun and never ended.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.controller.replica_assignment import check_replicas
+from kcore.metadata.image import NO_LEADER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from kcore.metadata.image import PartitionState
+
+
+def reassign(state: PartitionState, target: Sequence[int], alive: Collection[int]) -> PartitionState | None:
+    """The state with the replicas of `target`; None when it has them already."""
+    check_replicas(target, alive)
+    if tuple(target) == state.replicas:
+        return None
+    kept = tuple(replica for replica in state.isr if replica in target)
+    added = sorted(set(target) - set(state.replicas))
+    if added or not kept:
+        raise errors.UnsupportedVersionError(
+            f"Partition {state.topic}-{state.partition} cannot be moved to the brokers {list(target)}: none may be "
+            f"added to its replicas {list(state.replicas)}, and one in sync has to stay, of {list(state.isr)}."
+        )
+    leader = state.leader
+    if leader not in kept:
+        leader = next((replica for replica in target if replica in kept and replica in alive), NO_LEADER)
+    return state.replace(
+        replicas=tuple(target),
+        isr=kept,
+        leader=leader,
+        leader_epoch=state.leader_epoch + (leader != state.leader),
+        partition_epoch=state.partition_epoch + 1,
+    )

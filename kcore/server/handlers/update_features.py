@@ -1,0 +1,51 @@
+"""UpdateFeatures (key 57): the finalized levels of features, each of which succeeds or fails by itself (KIP-584).
+
+v0 allows a downgrade with a flag, v1 says which kind of change it is and may only validate (KIP-778).
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.controller.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kcore.server.request_context import Fields, RequestContext
+
+FIRST_WITH_UPGRADE_TYPE = 1
+
+
+def handle(context: RequestContext, request: Any) -> Fields:
+    """Hands the updates to the controller; of a feature that stands twice, the last one counts."""
+    updates = {update.feature: wish(context.api_version, update) for update in request.feature_updates}
+    validate_only = context.api_version >= FIRST_WITH_UPGRADE_TYPE and request.validate_only
+    results = context.broker.controller.update_features(updates.values(), validate_only)
+    return {
+        "error_code": errors.NONE,
+        "error_message": "",
+        "results": [describe(feature, error) for feature, error in sorted(results.items())],
+    }
+
+
+def wish(version: int, update: Any) -> FeatureUpdate:
+    """One update in the controller's terms."""
+    if version >= FIRST_WITH_UPGRADE_TYPE:
+        kind = update.upgrade_type
+    else:
+        kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+    return FeatureUpdate(update.feature, update.max_version_level, kind)
+
+
+def describe(feature: str, error: errors.KafkaError | None) -> Fields:
+    """What became of one feature."""
+    if error is None:
+        return {"feature": feature, "error_code": errors.NONE, "error_message": None}
+    return {"feature": feature, "error_code": error.code, "error_message": error.detail}
+
+
+def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
+    """The error on the whole, and on every feature."""
+    results = [describe(update.feature, error) for update in request.feature_updates]
+    return {"error_code": error.code, "error_message": error.detail, "results": results}

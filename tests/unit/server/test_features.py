@@ -1,0 +1,79 @@
+"""UpdateFeatures, and what ApiVersions then says of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kcore.controller.features import worth_naming
+from kcore.protocol import apis
+from kcore.server.broker import Broker
+from tests.raw_client import RawClient
+
+INVALID_UPDATE_VERSION = 95
+SUPPORTED = {"colour.version": (0, 3), "shape.version": (1, 2), "taste.version": (0, 0)}
+
+
+@pytest.fixture
+def colourful(broker: Broker) -> Iterator[Broker]:
+    """The broker as if there were features, which are all at 0 again afterwards."""
+    controller = broker.controller
+    real, registration = controller.supported_features, controller.image.brokers[broker.broker_id]
+    controller.supported_features = SUPPORTED
+    controller.register_broker(registration.replace(features=tuple(worth_naming(SUPPORTED))))
+    yield broker
+    with RawClient(broker.bound_listeners[0].port) as client:
+        assert update(client, 1, {"colour.version": 0}, upgrade_type=3) == {"colour.version": 0}
+    controller.supported_features = real
+    broker._registration = controller.register_broker(registration)
+
+
+def update(client: RawClient, version: int, levels: dict[str, int], **more: object) -> dict[str, int]:
+    """Error codes by feature."""
+    validate_only = more.pop("validate_only", False)
+    rows = [{"feature": name, "max_version_level": level, **more} for name, level in levels.items()]
+    fields = {"feature_updates": rows, **({"validate_only": validate_only} if version else {})}
+    response = client.request(apis.UPDATE_FEATURES, version, fields)
+    assert response.error_code == 0
+    return {result.feature: result.error_code for result in response.results}
+
+
+def features(client: RawClient, version: int) -> tuple[set[tuple[str, int, int]], dict[str, int], int]:
+    """What ApiVersions says: supported ranges, finalized levels, and their epoch."""
+    asked = {"client_software_name": "test", "client_software_version": "1"}
+    response = client.request(apis.API_VERSIONS, version, asked)
+    supported = {(row.name, row.min_version, row.max_version) for row in response.supported_features}
+    assert all(row.min_version_level == row.max_version_level for row in response.finalized_features)
+    finalized = {row.name: row.max_version_level for row in response.finalized_features}
+    return supported, finalized, response.finalized_features_epoch
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_nothing_is_supported_before_it_is_there(client: RawClient, version: int) -> None:
+    supported, finalized, epoch = features(client, version)
+    assert (supported, finalized) == (set(), {})
+    assert epoch >= 0
+
+
+def test_old_clients_hear_nothing_of_a_level_0(colourful: Broker, client: RawClient) -> None:
+    assert features(client, 4)[0] == {("colour.version", 0, 3), ("shape.version", 1, 2)}
+    assert features(client, 3)[0] == {("shape.version", 1, 2)}
+
+
+def test_clients_see_a_level_as_soon_as_it_is_finalized(colourful: Broker, client: RawClient) -> None:
+    _, _, epoch = features(client, 3)
+    assert update(client, 1, {"colour.version": 2, "taste.version": 1}) == {
+        "colour.version": 0,
+        "taste.version": INVALID_UPDATE_VERSION,
+    }
+    assert features(client, 3)[1:] == ({"colour.version": 2}, epoch + 1)
+
+
+def test_the_ways_down(colourful: Broker, client: RawClient) -> None:
+    update(client, 0, {"colour.version": 3})
+    assert update(client, 0, {"colour.version": 2}) == {"colour.version": INVALID_UPDATE_VERSION}
+    assert update(client, 0, {"colour.version": 2}, allow_downgrade=True) == {"colour.version": 0}
+    assert update(client, 1, {"colour.version": 1}, upgrade_type=2) == {"colour.version": 0}
+    assert update(client, 1, {"colour.version": 2}, validate_only=True) == {"colour.version": 0}
+    assert features(client, 4)[1] == {"colour.version": 1}
