@@ -4,6 +4,9 @@ A record is one line on stderr, in the form that Kafka's log4j configuration mad
 
     [2026-11-21 02:36:39,123] INFO [kcore.storage.log] Rolled a new segment at offset 4711
 
+Levels are hierarchical, as in log4j: a logger without a level of its own has that of the nearest logger above it by
+name (`kcore.storage` above `kcore.storage.log`), at last that of the root. They can be changed while the process runs.
+
 Concurrency and crash policy: any thread that holds the GIL may log; every record is one write under one lock, so that
 lines never mix. Logging never raises: a message whose arguments do not fit is written with its arguments behind it, and
 a stream that cannot be written to loses the line, because a full or closed stderr must not stop a broker.
@@ -19,18 +22,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
-DEBUG, INFO, WARN, ERROR = 10, 20, 30, 40
-LEVELS = {"TRACE": DEBUG, "DEBUG": DEBUG, "INFO": INFO, "WARN": WARN, "WARNING": WARN, "ERROR": ERROR, "FATAL": ERROR}
+TRACE, DEBUG, INFO, WARN, ERROR, FATAL = 5, 10, 20, 30, 40, 50
+LEVELS = {"TRACE": TRACE, "DEBUG": DEBUG, "INFO": INFO, "WARN": WARN, "WARNING": WARN, "ERROR": ERROR, "FATAL": FATAL}
+LEVEL_NAMES = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARN: "WARN", ERROR: "ERROR", FATAL: "FATAL"}
+ROOT = "root"
 MAX_REMEMBERED_WARNINGS = 1024
 
 
 class Output:
-    """Where the records of the process go and from which level on; there is one, `OUTPUT`."""
+    """Where the records of the process go; there is one, `OUTPUT`."""
 
-    __slots__ = ("level", "lock", "stream", "warned")
+    __slots__ = ("lock", "stream", "warned")
 
     def __init__(self) -> None:
-        self.level = INFO
         self.lock = allocate_lock()
         self.stream: TextIO | None = None  # None: whatever sys.stderr is at the time
         self.warned: set[str] = set()
@@ -61,34 +65,39 @@ OUTPUT = Output()
 
 
 class Logger:
-    """The log of one component; messages take %-style arguments, formatted only when the level is on."""
+    """The log of one component; messages take %-style arguments, formatted only when the level is on.
 
-    __slots__ = ("component",)
+    `level` is the one in force, `own_level` that which was set for this very logger.
+    """
 
-    def __init__(self, component: str) -> None:
+    __slots__ = ("component", "level", "own_level")
+
+    def __init__(self, component: str, level: int) -> None:
         self.component = component
+        self.own_level: int | None = None
+        self.level = level
 
     def debug(self, message: str, *arguments: object) -> None:
-        if OUTPUT.level <= DEBUG:
+        if self.level <= DEBUG:
             self._write("DEBUG", message, arguments, None)
 
     def info(self, message: str, *arguments: object) -> None:
-        if OUTPUT.level <= INFO:
+        if self.level <= INFO:
             self._write("INFO", message, arguments, None)
 
     def warn(self, message: str, *arguments: object) -> None:
-        if OUTPUT.level <= WARN:
+        if self.level <= WARN:
             self._write("WARN", message, arguments, None)
 
     def error(self, message: str, *arguments: object, cause: BaseException | None = None) -> None:
         """With `cause`, its traceback follows in the same write."""
-        if OUTPUT.level <= ERROR:
+        if self.level <= ERROR:
             self._write("ERROR", message, arguments, cause)
 
     def warn_once(self, message: str, *arguments: object) -> None:
         """A warning that the same text was not given before; for what would otherwise be said with every request."""
         text = formatted(message, arguments)
-        if OUTPUT.level <= WARN and OUTPUT.is_new_warning(f"{self.component} {text}"):
+        if self.level <= WARN and OUTPUT.is_new_warning(f"{self.component} {text}"):
             self._write("WARN", text, (), None)
 
     def _write(self, level: str, message: str, arguments: tuple[object, ...], cause: BaseException | None) -> None:
@@ -97,16 +106,59 @@ class Logger:
         OUTPUT.write(line + traceback_of(cause) if cause is not None else line)
 
 
+class Loggers:
+    """Every logger of the process by name, and the level of the root; there is one, `LOGGERS`."""
+
+    __slots__ = ("by_name", "lock", "root_level")
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Logger] = {}
+        self.root_level = INFO
+        self.lock = allocate_lock()
+
+    def get(self, name: str) -> Logger:
+        """The logger of a name, made when it is first asked for."""
+        logger = self.by_name.get(name)
+        if logger is None:
+            with self.lock:
+                logger = self.by_name.setdefault(name, Logger(name, self.root_level))
+                logger.level = self._level_in_force(logger)
+        return logger
+
+    def set_level(self, name: str, level: int | None) -> None:
+        """Gives a logger, or the root, a level of its own; with None it follows those above it again."""
+        with self.lock:
+            if name == ROOT:
+                if level is not None:
+                    self.root_level = level
+            else:
+                self.by_name[name].own_level = level
+            for logger in self.by_name.values():
+                logger.level = self._level_in_force(logger)
+
+    def _level_in_force(self, logger: Logger) -> int:
+        name = logger.component
+        while name:
+            above = self.by_name.get(name)
+            if above is not None and above.own_level is not None:
+                return above.own_level
+            name = name.rpartition(".")[0]
+        return self.root_level
+
+
+LOGGERS = Loggers()
+
+
 def get_logger(component: str) -> Logger:
-    return Logger(component)
+    return LOGGERS.get(component)
 
 
 def set_level(name: str) -> None:
-    """`name` is one of log4j's levels, in any case; an unknown one is a ValueError that lists them."""
+    """The root's level by one of log4j's names, in any case; an unknown one is a ValueError that lists them."""
     level = LEVELS.get(name.upper())
     if level is None:
         raise ValueError(f"unknown log level {name!r}: must be one of {', '.join(LEVELS)}")
-    OUTPUT.level = level
+    LOGGERS.set_level(ROOT, level)
 
 
 def set_stream(stream: TextIO | None) -> None:

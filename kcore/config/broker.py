@@ -39,7 +39,7 @@ EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
 class BrokerConfig:
     """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
 
-    __slots__ = ("_static", "_subscriptions", "_values", "dynamic", "listeners", "properties", "warnings")
+    __slots__ = ("_static", "_subscriptions", "_values", "dynamic", "listeners", "properties", "unknown", "warnings")
 
     listeners: Listeners
 
@@ -47,9 +47,8 @@ class BrokerConfig:
         from kcore.config.listeners import Listeners
 
         self.properties = {name: text for name, text in properties.items() if name in BROKER_KEYS}
-        self.warnings = [
-            f"{name} is not used here; it is ignored" for name in sorted(properties) if name not in BROKER_KEYS
-        ]
+        self.unknown = {name: text for name, text in properties.items() if name not in BROKER_KEYS}
+        self.warnings = [f"{name} is not used here; it is ignored" for name in sorted(self.unknown)]
         self._drop_stock_socket_buffers()
         self._static: dict[str, ConfigValue] = {
             name: BROKER_KEYS[name].parse(text) for name, text in self.properties.items()
@@ -115,9 +114,13 @@ class BrokerConfig:
         self._static = {**self._static, "broker.id": broker_id, "node.id": broker_id}
         self._values = self.dynamic.over(self._static)
 
-    def static(self, name: str) -> ConfigValue:
-        """What the properties alone say; None where they say nothing."""
-        return self._static.get(name)
+    def is_static(self, name: str) -> bool:
+        """Whether the properties say what a key is."""
+        return name in self._static
+
+    def without_dynamic(self, name: str) -> ConfigValue:
+        """What a key would be if nothing had been set at run time."""
+        return self._static[name] if name in self._static else self.default(name)
 
     def number(self, name: str) -> int:
         """The value of a key that is a whole number and never null."""

@@ -28,6 +28,7 @@ def check_values(values: Values) -> None:
         _number(values, "max.connections.per.ip", 1) > 0 or bool(values("max.connections.per.ip.overrides")),
         "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
     )
+    _check_address_overrides(values("max.connections.per.ip.overrides"))
     queued, largest = _number(values, "queued.max.request.bytes", -1), _number(values, "socket.request.max.bytes", 1)
     _require(
         queued <= 0 or queued >= largest,
@@ -64,6 +65,22 @@ def _check_offset_commits(values: Values) -> None:
         "offsets.commit.required.acks must be greater or equal -1 and less or equal to "
         "offsets.topic.replication.factor",
     )
+
+
+def _check_address_overrides(text: ConfigValue) -> None:
+    assert text is None or isinstance(text, str)
+    for item in (text or "").split(","):
+        if not item.strip():
+            continue
+        address, colon, count = item.strip().rpartition(":")
+        if not colon:
+            raise ConfigException(
+                f"Error parsing configuration property 'max.connections.per.ip.overrides': {item} is not ADDRESS:COUNT"
+            )
+        if not (count.strip().isascii() and count.strip().isdigit()):
+            raise ConfigException(f'For input string: "{count}"')
+        if any(character.isspace() for character in address.strip()):
+            raise ConfigException(f"max.connections.per.ip.overrides contains invalid addresses : {address}")
 
 
 def _retention(values: Values) -> int:

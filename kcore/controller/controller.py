@@ -15,6 +15,7 @@ from threading import RLock
 from kcore import errors
 from kcore.config.definition import ConfigException
 from kcore.config.topic import TopicConfig, parse_overrides, validate_overrides
+from kcore.config.topic_keys import TOPIC_KEYS
 from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check_update
 from kcore.controller.internal_topics import internal_topic
 from kcore.controller.leader_election import elect_leader, elect_preferred, elect_unclean, with_isr
@@ -22,6 +23,7 @@ from kcore.controller.new_topic import NewTopic, TopicResult
 from kcore.controller.reassignment import reassign
 from kcore.controller.topic_plan import check_new_name, plan_partitions, plan_topic, planned_partitions
 from kcore.errors import KafkaError
+from kcore.logger import get_logger
 from kcore.metadata.image import TOPIC_RESOURCE
 
 TYPE_CHECKING = False
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from kcore.metadata.quota_entity import QuotaEntity
 
     ConfigValidator = Callable[[Mapping[str, str]], object]
+
+LOG = get_logger("kcore.controller")
 
 # One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
 MAX_PARTITIONS_PER_REQUEST = 10_000
@@ -271,13 +275,26 @@ class Controller:
         except KafkaError as error:
             return TopicResult(name, topic, error)
 
-    def set_topic_configs(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Replaces all overrides of a topic."""
+    def change_configs(
+        self,
+        resource_type: int,
+        name: str,
+        change: Callable[[Mapping[str, str]], Mapping[str, str]],
+        validate_only: bool = False,
+    ) -> None:
+        """Replaces all overrides of a resource by what `change` makes of them; it raises for what cannot be.
+
+        Nothing else comes between the look at the present ones and the commit.
+        """
         with self._lock:
-            if topic not in self.image.topics:
-                raise errors.UnknownTopicOrPartitionError()
-            self._check_configs(overrides)
-            self._store.set_configs(self._epoch, TOPIC_RESOURCE, topic, overrides)
+            if resource_type == TOPIC_RESOURCE and name not in self.image.topics:
+                raise errors.UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
+            current = self.image.configs.get((resource_type, name), {})
+            overrides = change(current)
+            if resource_type == TOPIC_RESOURCE:
+                self._check_configs(overrides)
+            if not validate_only and overrides != current:
+                self._store.set_configs(self._epoch, resource_type, name, overrides)
 
     def topic_config(self, topic: str) -> TopicConfig:
         """The effective configuration of a topic: its overrides over the broker's defaults."""
@@ -296,6 +313,9 @@ class Controller:
             self._validate_configs(overrides)
         except ConfigException as error:
             raise errors.InvalidConfigError(str(error)) from error
+        for name in overrides:
+            if name in TOPIC_KEYS and not TOPIC_KEYS[name].is_used:
+                LOG.warn_once("The topic configuration %s has no effect in this version", name)
 
     def finish_deletions(self) -> None:
         """Says that no directory of a deleted topic is left, once the log manager has seen to all of them."""

@@ -21,6 +21,7 @@ INITIAL_PARTITION_EPOCH = 0
 # Kafka's `ConfigResource.Type`; the resource of a broker is named by its id, that of all brokers by the empty string.
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+CLIENT_METRICS_RESOURCE = 16
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"

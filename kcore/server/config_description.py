@@ -27,7 +27,7 @@ DYNAMIC_BROKER_CONFIG = 2
 DYNAMIC_DEFAULT_BROKER_CONFIG = 3
 STATIC_BROKER_CONFIG = 4
 DEFAULT_CONFIG = 5
-DYNAMIC_BROKER_LOGGER_CONFIG = 6
+CLIENT_METRICS_CONFIG = 7
 
 # The type of a configuration that nobody here has defined; its value is treated as a secret.
 UNKNOWN_TYPE = 0
@@ -60,7 +60,7 @@ def describe_broker(
 ) -> list[Entry]:
     """All configurations of this broker, or those of the `wanted` names, sorted by name; internal ones where set."""
     names = {key.name for key in BROKER_KEYS.values() if not key.is_internal or broker.is_set(key.name)}
-    names.update(broker.dynamic.own_texts, broker.dynamic.cluster_texts)
+    names.update(broker.unknown, broker.dynamic.own_texts, broker.dynamic.cluster_texts)
     entries = [_describe_broker_key(broker, name) for name in sorted(names) if not wanted or name in wanted]
     return _documented(entries) if documented else entries
 
@@ -77,6 +77,13 @@ def describe_cluster(
             value = own[0]["value"] if own else None
             entries.append({**entry, "value": value, "synonyms": own, "config_source": DYNAMIC_DEFAULT_BROKER_CONFIG})
     return _documented(entries) if documented else entries
+
+
+def describe_client_metrics(overrides: Mapping[str, str], wanted: Collection[str] | None = None) -> list[Entry]:
+    """What is set for a subscription to clients' metrics, sorted by name."""
+    keys = [ConfigKey(name, UNKNOWN_TYPE, None) for name in sorted(overrides) if not wanted or name in wanted]
+    entries = [_entry(key, overrides[key.name], [], read_only=False) for key in keys]
+    return [{**entry, "config_source": CLIENT_METRICS_CONFIG, "documentation": ""} for entry in entries]
 
 
 def _documented(entries: list[Entry]) -> list[Entry]:
@@ -138,9 +145,11 @@ def _said(broker: BrokerConfig, name: str) -> list[Entry]:
     ):
         if name in texts:
             said.append((texts[name], source))
-    if name in BROKER_KEYS:
-        if broker.static(name) is not None:
-            said.append((display(broker.static(name)), STATIC_BROKER_CONFIG))
+    if name in broker.unknown:
+        said.append((broker.unknown[name], STATIC_BROKER_CONFIG))
+    elif name in BROKER_KEYS:
+        if broker.is_static(name):
+            said.append((display(broker.without_dynamic(name)), STATIC_BROKER_CONFIG))
         default = display(broker.default(name))
         if default is not None:
             said.append((default, DEFAULT_CONFIG))

@@ -53,7 +53,7 @@ def test_time_has_a_comma_before_the_milliseconds() -> None:
 
 @pytest.mark.parametrize(
     ("level", "seen"),
-    [("debug", "DEBUG INFO WARN ERROR"), ("INFO", "INFO WARN ERROR"), ("Warn", "WARN ERROR"), ("FATAL", "ERROR")],
+    [("debug", "DEBUG INFO WARN ERROR"), ("INFO", "INFO WARN ERROR"), ("Warn", "WARN ERROR"), ("ERROR", "ERROR")],
 )
 def test_level_decides_what_is_written(recorder: Recorder, level: str, seen: str) -> None:
     logger.set_level(level)

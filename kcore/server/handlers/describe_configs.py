@@ -1,4 +1,5 @@
-"""DescribeConfigs (key 32): the configurations of topics and brokers with their sources, and levels of loggers.
+"""DescribeConfigs (key 32): the configurations of topics and brokers with their sources, and levels of loggers,
+subscriptions to clients' metrics.
 
 v1 has sources and synonyms, v3 types and documentation. An empty broker name asks for what was set at run time for all
 brokers. A broker describes itself only.
@@ -8,8 +9,10 @@ from __future__ import annotations
 
 from kcore import errors
 from kcore.controller.topic_name import validate_topic_name
-from kcore.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from kcore.server.config_description import describe_broker, describe_cluster, describe_topic
+from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
+from kcore.server.broker_loggers import describe_loggers
+from kcore.server.config_alteration import BROKER_LOGGER_RESOURCE
+from kcore.server.config_description import describe_broker, describe_client_metrics, describe_cluster, describe_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
                 config["synonyms"] = []
         results.append(
             {
+                "error_message": "",
                 "resource_type": resource.resource_type,
                 "resource_name": resource.resource_name,
                 "configs": configs,
@@ -58,19 +62,26 @@ def describe(context: RequestContext, resource: Any, *, documented: bool) -> lis
             return describe_cluster(broker.config, wanted, documented=documented)
         check_broker_id(broker.broker_id, resource.resource_name)
         return describe_broker(broker.config, wanted, documented=documented)
+    if resource.resource_type == BROKER_LOGGER_RESOURCE:
+        if not resource.resource_name:
+            raise errors.InvalidRequestError("Broker id must not be empty")
+        check_broker_id(broker.broker_id, resource.resource_name, " but")
+        return describe_loggers(wanted)
+    if resource.resource_type == CLIENT_METRICS_RESOURCE:
+        if not resource.resource_name:
+            raise errors.InvalidRequestError("Client metrics subscription name must not be empty")
+        overrides = broker.metadata_cache.image.configs.get((CLIENT_METRICS_RESOURCE, resource.resource_name), {})
+        return describe_client_metrics(overrides, wanted)
     raise errors.InvalidRequestError()
 
 
-def check_broker_id(own_id: int, name: str) -> None:
+def check_broker_id(own_id: int, name: str, alternative: str = " or empty string, but") -> None:
     """Each broker describes itself only."""
-    try:
-        broker_id = int(name)
-    except ValueError:
-        raise errors.InvalidRequestError(f"Broker id must be an integer, but it is: {name}") from None
-    if broker_id != own_id:
-        raise errors.InvalidRequestError(
-            f"Unexpected broker id, expected {own_id} or empty string, but received {name}"
-        )
+    digits = name[1:] if name[:1] in ("+", "-") else name
+    if not (digits.isascii() and digits.isdigit()):
+        raise errors.InvalidRequestError(f"Broker id must be an integer, but it is: {name}")
+    if int(name) != own_id:
+        raise errors.InvalidRequestError(f"Unexpected broker id, expected {own_id}{alternative} received {name}")
 
 
 def failure(resource: Any, error: errors.KafkaError) -> Fields:

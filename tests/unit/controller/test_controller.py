@@ -9,7 +9,7 @@ from kcore.config.broker import BrokerConfig
 from kcore.controller.controller import Controller
 from kcore.controller.memory_store import MemoryMetadata, MemoryMetadataStore
 from kcore.controller.new_topic import NewPartitions, NewTopic
-from kcore.metadata.image import NO_LEADER, BrokerRegistration, PartitionState
+from kcore.metadata.image import NO_LEADER, TOPIC_RESOURCE, BrokerRegistration, PartitionState
 
 
 class Cluster:
@@ -357,12 +357,15 @@ class TestLeadership:
 
 def test_overrides_are_replaced_after_they_are_checked(cluster: Cluster) -> None:
     cluster.controller.create_topics([NewTopic("orders", configs={"retention.ms": "5"})])
-    cluster.controller.set_topic_configs("orders", {"segment.bytes": "1048576"})
+    change = cluster.controller.change_configs
+    change(TOPIC_RESOURCE, "orders", lambda _: {"segment.bytes": "1048576"})
+    assert cluster.store.image.topic_configs("orders") == {"segment.bytes": "1048576"}
+    change(TOPIC_RESOURCE, "orders", lambda current: {**current, "retention.ms": "9"}, validate_only=True)
     assert cluster.store.image.topic_configs("orders") == {"segment.bytes": "1048576"}
     with pytest.raises(errors.InvalidConfigError):
-        cluster.controller.set_topic_configs("orders", {"segment.bytes": "many"})
+        change(TOPIC_RESOURCE, "orders", lambda _: {"segment.bytes": "many"})
     with pytest.raises(errors.UnknownTopicOrPartitionError):
-        cluster.controller.set_topic_configs("nope", {})
+        change(TOPIC_RESOURCE, "nope", lambda _: {})
 
 
 def test_producer_id_blocks_go_on_after_a_restart(cluster: Cluster) -> None:

@@ -1,0 +1,168 @@
+"""What AlterConfigs and IncrementalAlterConfigs have in common: which resource is meant, and how it is changed.
+
+Each resource succeeds or fails by itself; one that stands twice in a request fails wherever it stands. Source of the
+rules, their order and their words: ConfigAdminManager and ConfigurationControlManager of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.config.broker_keys import BROKER_KEYS
+from kcore.config.client_metrics import UnknownClientMetricsConfig, validate_subscription
+from kcore.config.definition import LIST, ConfigException
+from kcore.config.dynamic_validation import base_key, validate_broker_overrides
+from kcore.config.topic import scaled_default
+from kcore.config.topic_keys import TOPIC_KEYS
+from kcore.controller.config_operations import OPERATION_NAMES, apply_operations
+from kcore.controller.topic_name import validate_topic_name
+from kcore.logger import get_logger
+from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
+from kcore.server.broker_loggers import alter_loggers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from kcore.controller.config_operations import ConfigOperation
+    from kcore.server.broker import Broker
+    from kcore.server.request_context import Fields
+
+    Change = Callable[[Mapping[str, str]], Mapping[str, str]]
+
+BROKER_LOGGER_RESOURCE = 8
+LOG = get_logger("kcore.server.configs")
+
+
+def alter_resources(resources: Iterable[Any], alter: Callable[[Any], None]) -> list[Fields]:
+    """Runs `alter` on each resource of a request; the answer has a row for each, with its error."""
+    listed = list(resources)
+    names = [(resource.resource_type, resource.resource_name) for resource in listed]
+    rows = []
+    for resource, name in zip(listed, names, strict=True):
+        error: errors.KafkaError | None = None
+        try:
+            if names.count(name) > 1:
+                raise errors.InvalidRequestError("Each resource must appear at most once.")
+            alter(resource)
+        except errors.KafkaError as failure:
+            error = failure
+        except Exception as failure:
+            LOG.error("Altering the configuration of resource %s failed", name, cause=failure)
+            error = errors.UnknownServerError()
+        rows.append(row(resource, error))
+    return rows
+
+
+def row(resource: Any, error: errors.KafkaError | None) -> Fields:
+    """How one resource fared."""
+    return {
+        "error_code": errors.NONE if error is None else error.code,
+        "error_message": None if error is None else str(error),
+        "resource_type": resource.resource_type,
+        "resource_name": resource.resource_name,
+    }
+
+
+def replace_overrides(broker: Broker, resource: Any, overrides: Mapping[str, str], validate_only: bool) -> None:
+    """Gives a resource these overrides and no others."""
+    _alter(broker, resource.resource_type, resource.resource_name, lambda _: overrides, validate_only)
+
+
+def change_overrides(broker: Broker, resource: Any, operations: Sequence[ConfigOperation], validate_only: bool) -> None:
+    """Applies operations to what a resource has."""
+    resource_type, name = resource.resource_type, resource.resource_name
+    if resource_type == BROKER_LOGGER_RESOURCE:
+        _check_node_id(broker, name, "Unexpected node id. Expected {own}, but received {name}")
+        alter_loggers(operations, validate_only)
+        return
+
+    def change(current: Mapping[str, str]) -> Mapping[str, str]:
+        return apply_operations(
+            current, operations, lambda operation: _list_items(broker, resource_type, current, operation)
+        )
+
+    _alter(broker, resource_type, name, change, validate_only)
+
+
+def _alter(broker: Broker, resource_type: int, name: str, change: Change, validate_only: bool) -> None:
+    if resource_type == TOPIC_RESOURCE:
+        if not name:
+            raise errors.InvalidRequestError("Default topic resources are not allowed.")
+        validate_topic_name(name)
+        checked = change
+    elif resource_type == BROKER_RESOURCE:
+        if name:
+            _check_node_id(broker, name, "Unexpected broker id, expected {own}, but received {name}")
+            name = str(broker.broker_id)
+        checked = _checked_for_brokers(broker, change, per_broker=bool(name))
+    elif resource_type == CLIENT_METRICS_RESOURCE:
+        if not name:
+            raise errors.InvalidRequestError("Subscription name can't be empty")
+        checked = _checked_for_client_metrics(change)
+    else:
+        raise errors.InvalidRequestError(f"Unknown resource type {resource_type}")
+    broker.controller.change_configs(resource_type, name, checked, validate_only)
+
+
+def _check_node_id(broker: Broker, name: str, complaint: str) -> None:
+    """A broker changes itself only."""
+    digits = name[1:] if name[:1] in ("+", "-") else name
+    if not (digits.isascii() and digits.isdigit()):
+        raise errors.InvalidRequestError(f"Node id must be an integer, but it is: {name}")
+    if int(name) != broker.broker_id:
+        raise errors.InvalidRequestError(complaint.format(own=broker.broker_id, name=name))
+
+
+def _checked_for_brokers(broker: Broker, change: Change, *, per_broker: bool) -> Change:
+    def checked(current: Mapping[str, str]) -> Mapping[str, str]:
+        overrides = change(current)
+        try:
+            validate_broker_overrides(broker.config, overrides, per_broker=per_broker)
+        except ConfigException as error:
+            raise errors.InvalidRequestError(str(error)) from error
+        for name in overrides:
+            key = base_key(name)
+            if name not in current and (name not in BROKER_KEYS or key is None or not key.is_used):
+                LOG.warn_once("The broker configuration %s has no effect in this version", name)
+        return overrides
+
+    return checked
+
+
+def _checked_for_client_metrics(change: Change) -> Change:
+    def checked(current: Mapping[str, str]) -> Mapping[str, str]:
+        overrides = change(current)
+        try:
+            validate_subscription(overrides)
+        except UnknownClientMetricsConfig as error:
+            raise errors.InvalidRequestError(str(error)) from error
+        except ConfigException as error:
+            raise errors.InvalidConfigError(str(error)) from error
+        return overrides
+
+    return checked
+
+
+def _list_items(
+    broker: Broker, resource_type: int, current: Mapping[str, str], operation: ConfigOperation
+) -> tuple[str, ...]:
+    """The present items of a list: as set for the resource, else, as in Kafka, what this broker's properties or the
+    default say, whatever was set at run time elsewhere."""
+    name = operation.name
+    key = TOPIC_KEYS.get(name) if resource_type == TOPIC_RESOURCE else None
+    if resource_type == BROKER_RESOURCE:
+        key = base_key(name)
+    if key is None or key.type != LIST:
+        kind = OPERATION_NAMES[operation.operation]
+        if resource_type == BROKER_RESOURCE:
+            raise errors.InvalidConfigError(f"Config value {kind.lower()} is not allowed for config key: {name}")
+        raise errors.InvalidConfigError(f"Can't {kind} to key {name} because its type is not LIST.")
+    if name in current:
+        value = key.parse(current[name])
+    elif resource_type == TOPIC_RESOURCE:
+        value = scaled_default(broker.config.without_dynamic, broker.config.is_static, name)
+    else:
+        value = broker.config.without_dynamic(key.name)
+    assert isinstance(value, tuple)
+    return value
