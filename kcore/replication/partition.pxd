@@ -3,6 +3,7 @@
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from kcore.platform.sync cimport pthread_rwlock_t
 from kcore.purgatory.purgatory cimport Purgatory
+from kcore.replication.partition_watch cimport PartitionWatch, PartitionWatchers
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 
 cdef enum:
@@ -34,6 +35,7 @@ cdef class Partition:
     cdef int32_t remote_count
     cdef Purgatory fetch_purgatory
     cdef Purgatory produce_purgatory
+    cdef PartitionWatchers watchers      # who notes for himself that something here has changed
     cdef list replica_ids
     cdef list in_sync_ids
 
@@ -49,6 +51,11 @@ cdef class Partition:
     cdef bint is_replicated_to(self, int64_t offset, int16_t* error) noexcept nogil
     cdef bint advance_high_watermark(self) noexcept nogil
     cdef void wake_waiters(self) noexcept nogil
+    # From now on `watch.changed` is called for every record, change of leadership and the end. False once that has come:
+    # the partition has left this broker. Either end must come before the watch's memory, or the pin, is given up.
+    cdef bint watch(self, PartitionWatch* watch) noexcept nogil
+    cdef void unwatch(self, PartitionWatch* watch) noexcept nogil
+    cdef bint has_left(self) noexcept nogil
     # Keeps the object alive for native code; answers its own pointer.
     cdef void* pin(self) noexcept nogil
     cdef void unpin(self) noexcept nogil

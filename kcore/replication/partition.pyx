@@ -24,6 +24,10 @@ from kcore.platform.sync cimport (
 )
 from kcore.purgatory.purgatory cimport Purgatory
 from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_COORDINATOR
+from kcore.replication.partition_watch cimport (
+    PartitionWatch, watchers_add, watchers_destroy, watchers_dismiss, watchers_dismissed, watchers_init,
+    watchers_remove, watchers_tell,
+)
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 from kcore.storage.segment cimport LogSegment, segment_release
 
@@ -53,6 +57,7 @@ cdef class Partition:
 
     def __cinit__(self):
         pthread_rwlock_init(&self.leader_lock, NULL)
+        watchers_init(&self.watchers)
         self.current_leader_id = -1
         self.current_leader_epoch = -1
         self.min_in_sync = 1
@@ -75,6 +80,7 @@ cdef class Partition:
 
     def __dealloc__(self):
         free(self.remotes)
+        watchers_destroy(&self.watchers)
         pthread_rwlock_destroy(&self.leader_lock)
 
     # --- leadership -------------------------------------------------------------------------------------------------
@@ -130,6 +136,7 @@ cdef class Partition:
             pthread_rwlock_unlock(&self.leader_lock)
             self.fetch_purgatory.cancel(self.key)
             self.produce_purgatory.cancel(self.key)
+            watchers_dismiss(&self.watchers, self.fetch_purgatory)
 
     cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil:
         cdef int16_t error = NONE
@@ -175,8 +182,18 @@ cdef class Partition:
 
     cdef void wake_waiters(self) noexcept nogil:
         self.fetch_purgatory.check_and_complete(self.key)
+        watchers_tell(&self.watchers, self.fetch_purgatory)
         if self.remote_count > 0:  # alone in the ISR nothing ever waits for replication
             self.produce_purgatory.check_and_complete(self.key)
+
+    cdef bint watch(self, PartitionWatch* watch) noexcept nogil:
+        return watchers_add(&self.watchers, watch)
+
+    cdef void unwatch(self, PartitionWatch* watch) noexcept nogil:
+        watchers_remove(&self.watchers, watch)
+
+    cdef bint has_left(self) noexcept nogil:
+        return watchers_dismissed(&self.watchers)
 
     cdef bint is_replicated_to(self, int64_t offset, int16_t* error) noexcept nogil:
         error[0] = NONE

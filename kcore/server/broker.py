@@ -35,6 +35,7 @@ from kcore.purgatory.timer import Timer
 from kcore.replication.replica_manager import ReplicaManager
 from kcore.server import apis
 from kcore.server.delayed_requests import DelayedRequests
+from kcore.server.fast_path.session_cache import FetchSessionCache
 from kcore.server.metadata_publisher import MetadataPublisher
 from kcore.server.producer_ids import ProducerIds
 from kcore.server.request_handler import RequestHandlerPool
@@ -153,6 +154,12 @@ class Broker:
         self._undo.append(self._group_timer.shutdown)
         self.group_coordinator = GroupCoordinator(config, self._group_timer, now_ms)
         self.replica_manager = ReplicaManager(self.broker_id, self.fetch_purgatory, self.produce_purgatory)
+        self.fetch_session_cache = FetchSessionCache(
+            self.replica_manager,
+            config.number("max.incremental.fetch.session.cache.slots"),
+            config.number("kcli.fetch.session.cache.max.partitions"),
+        )
+        self._undo.append(self.fetch_session_cache.clear)
         endpoints = config.listeners.endpoints
         self.socket_server = SocketServer(
             [(endpoint.name, endpoint.host, endpoint.port) for endpoint in endpoints],
@@ -238,7 +245,9 @@ class Broker:
 
         self._produce_path = ProducePath(self.replica_manager, self.socket_server)
         self._produce_path.install()
-        self._fetch_path = FetchPath(self.replica_manager, self.socket_server, self.config.number("fetch.max.bytes"))
+        self._fetch_path = FetchPath(
+            self.replica_manager, self.socket_server, self.fetch_session_cache, self.config.number("fetch.max.bytes")
+        )
         self._fetch_path.install()
 
     # Stop

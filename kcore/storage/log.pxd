@@ -42,6 +42,9 @@ cdef struct ReadResult:
     int64_t log_start_offset
     int64_t log_end_offset
 
+# How often the start of any log of the process has moved: whoever told it to clients looks again when this has changed.
+cdef int64_t log_start_moves() noexcept nogil
+
 cdef class Log(LocalLog):
     cdef readonly str topic
     cdef readonly int partition
@@ -89,6 +92,7 @@ cdef class Log(LocalLog):
     # --- callers hold segments_lock
     cdef LogOffsetMetadata bound(self, int isolation) noexcept nogil
     cdef void refresh_first_unstable(self) noexcept nogil
+    cdef void move_start(self, int64_t offset) noexcept nogil
 
     # --- callers hold none of the locks
     cdef int16_t flush_if_due(self) noexcept nogil

@@ -22,7 +22,7 @@ from kcore import errors
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE
 from kcore.platform.disk cimport Disk, DiskStat
 from kcore.platform.sync cimport (
-    atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader, read_batch_header
 from kcore.record.validator cimport (
@@ -49,6 +49,13 @@ cdef extern from "Python.h":
 EARLIEST_TIMESTAMP = -2
 LATEST_TIMESTAMP = -1
 MAX_TIMESTAMP = -3
+
+# How often the start of any log has moved.
+cdef int64_t start_moves = 0
+
+
+cdef int64_t log_start_moves() noexcept nogil:
+    return atomic_load_64(&start_moves)
 
 
 cdef class AppendInfo:
@@ -391,7 +398,7 @@ cdef class Log(LocalLog):
             outcome = self.leader_epochs.write_when_changed(INT64_MAX)
         pthread_mutex_lock(&self.segments_lock)
         if self.first_offset > offset:
-            atomic_store_64(&self.first_offset, offset)
+            self.move_start(offset)
         pthread_mutex_unlock(&self.segments_lock)
         if outcome >= 0:
             outcome = self.rebuild_producer_state(now_ms)
@@ -409,7 +416,7 @@ cdef class Log(LocalLog):
         if outcome >= 0:
             outcome = self.rebuild_producer_state(now_ms)
         pthread_mutex_lock(&self.segments_lock)
-        atomic_store_64(&self.first_offset, offset)
+        self.move_start(offset)
         self.high_watermark_at = self.end_metadata()
         self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
@@ -488,9 +495,13 @@ cdef class Log(LocalLog):
     cdef void raise_start(self, int64_t offset) noexcept nogil:
         pthread_mutex_lock(&self.segments_lock)
         if offset > self.first_offset:
-            atomic_store_64(&self.first_offset, offset)
+            self.move_start(offset)
         pthread_mutex_unlock(&self.segments_lock)
         self.leader_epochs.truncate_from_start(offset)
+
+    cdef void move_start(self, int64_t offset) noexcept nogil:
+        atomic_store_64(&self.first_offset, offset)
+        atomic_add_64(&start_moves, 1)
 
     cdef int finish(self) noexcept nogil:
         """Snapshot, indexes and file sizes as a clean shutdown leaves them."""

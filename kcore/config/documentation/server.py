@@ -27,6 +27,10 @@ TEXTS = {
     "kcli.debug.hold.ms": "How long SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
     "kcli.debug.hooks": "Whether SIGUSR2 makes the broker hold Python's interpreter lock for a while, for tests.",
     "kcli.fast.path.enable": "Whether produce and fetch run natively on the network threads; off, handlers run them.",
+    "kcli.fetch.session.cache.max.partitions": (
+        "How many partitions the incremental fetch sessions may have in all, at some 250 bytes each. A session that "
+        "would exceed it is not kept."
+    ),
     "kcli.log.max.open.segments": (
         "How many finished log segments may be open for reading; beyond that those idle longest are closed. 0 is "
         "a quarter of the files that the process may open (ulimit -n) when it starts."

@@ -8,6 +8,7 @@ from kcore.network.socket_server cimport SocketServer
 from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_request cimport FetchRequest
+from kcore.server.fast_path.session_cache cimport FetchSessionCache
 from kcore.storage.log cimport ReadResult
 
 # One request, from its first read to its answer. It owns what it points to, save what `request` borrows from the frame
@@ -28,8 +29,11 @@ cdef struct Fetch:
 cdef class FetchPath:
     cdef readonly ReplicaManager replicas
     cdef SocketServer server
+    cdef FetchSessionCache sessions
     cdef int32_t fetch_max_bytes
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil
-    cdef bint take_on(self, NativeRequest* request, Fetch* fetch) noexcept nogil
+    cdef Disposition fetch_all(self, NativeRequest* request, const FetchRequest* asked, int isolation,
+                               Response* response) noexcept nogil
     cdef Disposition wait(self, Fetch* fetch) noexcept nogil
+    cdef int32_t open_session(self, Fetch* fetch) noexcept nogil

@@ -1,44 +1,47 @@
 """Fetch requests of versions 4 to 17, read and answered without the GIL.
 
-What is readable is named as ranges of segment files, which the processor sends with sendfile; nothing is copied here. A
-request that finds less than it wants waits in the fetch purgatory under the keys of its partitions, and is read again
-when an append, a change of leadership or its time-out wakes it.
+Here are those that name all of their partitions: without a session, or to begin one with what they are answered;
+`incremental_fetch.pyx` has the others. What is readable is named as ranges of segment files, which the processor sends
+with sendfile; nothing is copied here. A request that finds less than it wants waits in the fetch purgatory under the keys
+of its partitions, and is read again when an append, a change of leadership or its time-out wakes it.
 
-Left to `handlers/fetch.py` before anything was read: followers, fetch sessions, unknown partitions, and requests that the
-reader refuses.
+Left to `handlers/fetch.py` before anything was read: followers, unknown partitions, and requests that the reader refuses.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from kcore.errors cimport NONE
-from kcore.network.dispatch cimport CLOSE, DELAYED, RESPONDED, TO_HANDLER, DispatchEntry, Disposition, NativeRequest
-from kcore.network.response cimport Response, response_bytes, response_file, response_free, response_init
+from kcore.network.dispatch cimport CLOSE, DELAYED, TO_HANDLER, DispatchEntry, Disposition, NativeRequest
+from kcore.network.response cimport Response, response_init
 from kcore.network.socket_server cimport SocketServer
+from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
 from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.replication.partition cimport Partition
 from kcore.replication.replica_manager cimport ReplicaManager
+from kcore.server.fast_path.fetch_answer cimport (
+    FetchAnswer, begin_answer, begin_topic, end_topic, finish_answer, put_partition,
+)
 from kcore.server.fast_path.fetch_request cimport (
-    FetchPartition, FetchTopic, free_fetch_request, read_fetch_request,
+    FetchPartition, FetchRequest, FetchTopic, free_fetch_request, read_fetch_request,
 )
-from kcore.server.fast_path.output cimport (
-    Output, output_free, put_array_size, put_bytes, put_int16, put_int32, put_int64, put_no_tags, put_string,
-    put_unsigned_varint,
+from kcore.server.fast_path.fetch_session cimport (
+    FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession, SessionPartition, session_adopt, session_ask, session_new,
+    session_release, session_tell,
 )
+from kcore.server.fast_path.incremental_fetch cimport fetch_incrementally
+from kcore.server.fast_path.session_cache cimport FetchSessionCache
 from kcore.storage.log cimport ISOLATION_HIGH_WATERMARK, ISOLATION_TXN_COMMITTED, ReadResult
-from kcore.storage.segment cimport LogSegment, segment_release
+from kcore.storage.segment cimport segment_release
 
 cdef enum:
     FETCH_KEY = 1
     FIRST_VERSION = 4
     LAST_VERSION = 17
     FIRST_FLEXIBLE = 12
-    FIRST_WITH_LOG_START_OFFSET = 5
     FIRST_WITH_SESSION = 7
-    FIRST_WITH_PREFERRED_REPLICA = 11
     CONSUMER = -1
-    NO_SESSION = 0
     READ_COMMITTED = 1
 
 
@@ -48,8 +51,10 @@ cdef class FetchPath:
     Parameters: `fetch_max_bytes` the broker's own bound on one answer (`fetch.max.bytes`).
     """
 
-    def __init__(self, ReplicaManager replicas not None, SocketServer server not None, int fetch_max_bytes):
+    def __init__(self, ReplicaManager replicas not None, SocketServer server not None,
+                 FetchSessionCache sessions not None, int fetch_max_bytes):
         self.replicas = replicas
+        self.sessions = sessions
         self.server = server
         self.fetch_max_bytes = fetch_max_bytes
 
@@ -63,13 +68,33 @@ cdef class FetchPath:
         entry.handle = handle_fetch
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil:
-        cdef Fetch* fetch = <Fetch*>calloc(1, sizeof(Fetch))
+        cdef FetchRequest asked
+        cdef Disposition disposition = TO_HANDLER
+        cdef int isolation
+        if (read_fetch_request(request.frame + request.body, request.size - request.body, request.api_version, &asked)
+                and asked.replica_id == CONSUMER):
+            asked.max_bytes = min(asked.max_bytes, self.fetch_max_bytes)
+            asked.min_bytes = min(asked.min_bytes, asked.max_bytes)
+            isolation = (ISOLATION_TXN_COMMITTED if asked.isolation_level == READ_COMMITTED
+                         else ISOLATION_HIGH_WATERMARK)
+            if asked.session_epoch == INITIAL_EPOCH or asked.session_epoch == FINAL_EPOCH:
+                # The fetch takes the request over.
+                return self.fetch_all(request, &asked, isolation, response)
+            disposition = fetch_incrementally(self.sessions, self.server, request, &asked, isolation, response)
+        free_fetch_request(&asked)
+        return disposition
+
+    cdef Disposition fetch_all(self, NativeRequest* request, const FetchRequest* asked, int isolation,
+                               Response* response) noexcept nogil:
+        cdef Fetch* fetch = new_fetch(<void*>self, request, asked, isolation)
         cdef Disposition disposition
         if fetch == NULL:
             return CLOSE
-        if not self.take_on(request, fetch):
+        if not pin_all(self.replicas, fetch):
             free_fetch(&fetch.operation)
             return TO_HANDLER
+        if asked.session_id != NO_SESSION:
+            self.sessions.remove(asked.session_id)
         read_partitions(fetch)
         if is_satisfied(fetch):
             disposition = write_answer(fetch, response)
@@ -77,30 +102,6 @@ cdef class FetchPath:
             return disposition
         release_reads(fetch)
         return self.wait(fetch)
-
-    cdef bint take_on(self, NativeRequest* request, Fetch* fetch) noexcept nogil:
-        """Reads the request and pins its partitions; False when it is not for this path."""
-        cdef int32_t count
-        fetch.path = <void*>self
-        fetch.connection = request.connection
-        fetch.correlation_id = request.correlation_id
-        fetch.operation.try_complete = has_enough
-        fetch.operation.complete = answer_delayed
-        fetch.operation.release = free_fetch
-        if not read_fetch_request(request.frame + request.body, request.size - request.body, request.api_version,
-                                  &fetch.request):
-            return False
-        if (fetch.request.replica_id != CONSUMER or fetch.request.session_id != NO_SESSION
-                or fetch.request.session_epoch > 0):
-            return False
-        fetch.isolation = (ISOLATION_TXN_COMMITTED if fetch.request.isolation_level == READ_COMMITTED
-                           else ISOLATION_HIGH_WATERMARK)
-        fetch.request.max_bytes = min(fetch.request.max_bytes, self.fetch_max_bytes)
-        fetch.request.min_bytes = min(fetch.request.min_bytes, fetch.request.max_bytes)
-        count = max(1, fetch.request.partition_count)
-        fetch.partitions = <void**>calloc(count, sizeof(void*))
-        fetch.reads = <ReadResult*>calloc(count, sizeof(ReadResult))
-        return fetch.partitions != NULL and fetch.reads != NULL and pin_all(self.replicas, fetch)
 
     cdef Disposition wait(self, Fetch* fetch) noexcept nogil:
         cdef int32_t count = fetch.request.partition_count
@@ -116,9 +117,51 @@ cdef class FetchPath:
         free(keys)
         return DELAYED
 
+    cdef int32_t open_session(self, Fetch* fetch) noexcept nogil:
+        """The id of a session that knows what is being answered; NO_SESSION when none is asked for, or has room."""
+        cdef FetchSession* session
+        cdef bint remembered
+        if (fetch.request.version < FIRST_WITH_SESSION or fetch.request.session_epoch != INITIAL_EPOCH
+                or not self.sessions.admits(False, fetch.request.partition_count)):
+            return NO_SESSION
+        session = session_new(fetch.request.by_id, False, fetch.request.partition_count)
+        if session == NULL:
+            return NO_SESSION
+        pthread_mutex_lock(&session.lock)
+        remembered = remember_all(fetch, session)
+        pthread_mutex_unlock(&session.lock)
+        if not remembered:
+            session_release(session)
+            return NO_SESSION
+        return self.sessions.insert(session)
+
 
 cdef Disposition handle_fetch(void* context, NativeRequest* request, Response* response) noexcept nogil:
     return (<FetchPath>context).handle(request, response)
+
+
+cdef Fetch* new_fetch(void* path, const NativeRequest* request, const FetchRequest* asked, int isolation) noexcept nogil:
+    """Owns what `asked` does; NULL without memory, and that is freed."""
+    cdef Fetch* fetch = <Fetch*>calloc(1, sizeof(Fetch))
+    cdef FetchRequest lost = asked[0]
+    cdef size_t count = max(1, asked.partition_count)
+    if fetch == NULL:
+        free_fetch_request(&lost)
+        return NULL
+    fetch.path = path
+    fetch.connection = request.connection
+    fetch.correlation_id = request.correlation_id
+    fetch.operation.try_complete = has_enough
+    fetch.operation.complete = answer_delayed
+    fetch.operation.release = free_fetch
+    fetch.request = asked[0]
+    fetch.isolation = isolation
+    fetch.partitions = <void**>calloc(count, sizeof(void*))
+    fetch.reads = <ReadResult*>calloc(count, sizeof(ReadResult))
+    if fetch.partitions == NULL or fetch.reads == NULL:
+        free_fetch(&fetch.operation)
+        return NULL
+    return fetch
 
 
 cdef bint pin_all(ReplicaManager replicas, Fetch* fetch) noexcept nogil:
@@ -241,88 +284,42 @@ cdef void free_fetch(DelayedOperation* operation) noexcept nogil:
 
 
 cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
-    cdef Output output = Output(NULL, 0, 0, False)
-    cdef int16_t version = fetch.request.version
-    cdef bint flexible = fetch.request.flexible
-    cdef int32_t position
-    put_int32(&output, fetch.correlation_id)
-    put_no_tags(&output, flexible)
-    put_int32(&output, 0)  # throttle time
-    if version >= FIRST_WITH_SESSION:
-        put_int16(&output, NONE)
-        put_int32(&output, NO_SESSION)
-    put_array_size(&output, fetch.request.topic_count, flexible)
-    for position in range(fetch.request.topic_count):
-        write_topic(fetch, &fetch.request.topics[position], &output, response)
-    put_no_tags(&output, flexible)
-    move_to_response(&output, response)
-    cdef bint failed = output.failed
-    output_free(&output)
-    if failed:
-        response_free(response)
-        response_init(response)
-        return CLOSE
-    return RESPONDED
+    cdef FetchAnswer answer
+    cdef const FetchTopic* topic
+    cdef int32_t topic_position, position
+    answer.version = fetch.request.version
+    answer.flexible = fetch.request.flexible
+    answer.by_id = fetch.request.by_id
+    answer.isolation = fetch.isolation
+    answer.response = response
+    begin_answer(&answer, fetch.correlation_id, NONE, (<FetchPath>fetch.path).open_session(fetch),
+                 fetch.request.topic_count)
+    for topic_position in range(fetch.request.topic_count):
+        topic = &fetch.request.topics[topic_position]
+        begin_topic(&answer, topic.name, topic.name_size, topic.count)
+        for position in range(topic.first, topic.first + topic.count):
+            put_partition(&answer, fetch.request.partitions[position].index, &fetch.reads[position])
+        end_topic(&answer)
+    return finish_answer(&answer)
 
 
-cdef void write_topic(Fetch* fetch, const FetchTopic* topic, Output* output, Response* response) noexcept nogil:
-    cdef bint flexible = fetch.request.flexible
-    cdef int32_t position
-    if fetch.request.by_id:
-        put_bytes(output, topic.name, topic.name_size)
-    else:
-        put_string(output, topic.name, topic.name_size, flexible)
-    put_array_size(output, topic.count, flexible)
-    for position in range(topic.first, topic.first + topic.count):
-        write_partition(fetch, position, output)
-        write_records(&fetch.reads[position], flexible, output, response)
-        put_no_tags(output, flexible)
-    put_no_tags(output, flexible)
-
-
-cdef void write_partition(const Fetch* fetch, int32_t position, Output* output) noexcept nogil:
-    """Everything of a partition's answer that stands before its records."""
-    cdef const ReadResult* read = &fetch.reads[position]
-    cdef bint failed = read.error != NONE
-    put_int32(output, fetch.request.partitions[position].index)
-    put_int16(output, read.error)
-    put_int64(output, -1 if failed else read.high_watermark)
-    put_int64(output, -1 if failed else read.last_stable_offset)
-    if fetch.request.version >= FIRST_WITH_LOG_START_OFFSET:
-        put_int64(output, -1 if failed else read.log_start_offset)
-    if failed or fetch.isolation != ISOLATION_TXN_COMMITTED:
-        put_array_size(output, -1, fetch.request.flexible)  # aborted transactions: null
-    else:
-        put_array_size(output, 0, fetch.request.flexible)
-    if fetch.request.version >= FIRST_WITH_PREFERRED_REPLICA:
-        put_int32(output, -1)
-
-
-cdef void write_records(ReadResult* read, bint flexible, Output* output, Response* response) noexcept nogil:
-    if flexible:
-        put_unsigned_varint(output, <unsigned int>read.size_bytes + 1)
-    else:
-        put_int32(output, <int32_t>read.size_bytes)
-    if read.size_bytes == 0:
-        return
-    move_to_response(output, response)
-    if response_file(response, read.segment.descriptor, read.position, read.size_bytes, release_segment, read.segment):
-        read.segment = NULL  # the response has the pin now
-    else:
-        output.failed = True
-
-
-cdef void release_segment(void* segment) noexcept nogil:
-    segment_release(<LogSegment*>segment)
-
-
-cdef void move_to_response(Output* output, Response* response) noexcept nogil:
-    cdef uint8_t* target
-    if output.failed or output.size == 0:
-        return
-    target = response_bytes(response, output.size)
-    if target == NULL:
-        output.failed = True
-        return
-    memcpy(target, output.data, output.size)
-    output.size = 0
+cdef bint remember_all(Fetch* fetch, FetchSession* session) noexcept nogil:
+    cdef int32_t topic_position, position
+    cdef const FetchTopic* topic
+    cdef const ReadResult* read
+    cdef SessionPartition* entry
+    cdef bint failed
+    session.isolation = fetch.isolation
+    for topic_position in range(fetch.request.topic_count):
+        topic = &fetch.request.topics[topic_position]
+        for position in range(topic.first, topic.first + topic.count):
+            entry = session_ask(session, topic.name, topic.name_size, &fetch.request.partitions[position])
+            if entry == NULL:
+                return False
+            if entry.partition == NULL:
+                session_adopt(entry, (<Partition>fetch.partitions[position]).pin())
+            read = &fetch.reads[position]
+            failed = read.error != NONE
+            session_tell(entry, -1 if failed else read.high_watermark, -1 if failed else read.log_start_offset,
+                         0, read.error, False)
+    return True

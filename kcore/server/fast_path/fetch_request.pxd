@@ -31,6 +31,11 @@ cdef struct FetchRequest:
     FetchPartition* partitions
     int32_t partition_count
     int32_t partition_capacity
+    FetchTopic* forgotten_topics # of the session; their `first` is an index into `forgotten`
+    int32_t forgotten_topic_count
+    int32_t* forgotten           # partition indexes
+    int32_t forgotten_count
+    int32_t forgotten_capacity
 
 # False when the bytes are no fetch request of `version` (4 to 17). Either way release it with free_fetch_request.
 cdef bint read_fetch_request(const uint8_t* body, size_t size, int16_t version, FetchRequest* out) noexcept nogil

@@ -9,13 +9,14 @@ the tagged field 1 of the request.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from kcore.cursor cimport (
     Cursor, cursor_over, read_int8, read_int32, read_int64, read_unsigned_varint, take,
 )
 from kcore.server.fast_path.fields cimport read_array_size, read_string, skip_tags
+from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:
     FIRST_WITH_LOG_START_OFFSET = 5
@@ -58,7 +59,8 @@ cdef bint read_fetch_request(const uint8_t* body, size_t size, int16_t version, 
         if not read_topic(&cursor, out, &out.topics[position]):
             return False
     if version >= FIRST_WITH_SESSION:
-        skip_forgotten_topics(&cursor, out)
+        if not read_forgotten_topics(&cursor, out):
+            return False
     if version >= FIRST_WITH_RACK:
         read_string(&cursor, out.flexible, &ignored)
     if out.flexible:
@@ -99,15 +101,40 @@ cdef void read_partition(Cursor* cursor, const FetchRequest* request, FetchParti
     skip_tags(cursor, request.flexible)
 
 
-cdef void skip_forgotten_topics(Cursor* cursor, const FetchRequest* request) noexcept nogil:
-    """Without a session there is nothing to forget."""
-    cdef int32_t topics = read_array_size(cursor, request.flexible, SMALLEST_TOPIC)
-    cdef FetchTopic topic
-    while topics > 0 and not cursor.failed:
-        read_topic_name(cursor, request, &topic)
-        take(cursor, <int64_t>SMALLEST_INDEX * read_array_size(cursor, request.flexible, SMALLEST_INDEX))
-        skip_tags(cursor, request.flexible)
-        topics -= 1
+cdef bint read_forgotten_topics(Cursor* cursor, FetchRequest* out) noexcept nogil:
+    cdef int32_t position
+    out.forgotten_topic_count = read_array_size(cursor, out.flexible, SMALLEST_TOPIC)
+    if cursor.failed:
+        return False
+    if out.forgotten_topic_count == 0:
+        return True
+    out.forgotten_topics = <FetchTopic*>calloc(out.forgotten_topic_count, sizeof(FetchTopic))
+    if out.forgotten_topics == NULL:
+        return False
+    for position in range(out.forgotten_topic_count):
+        if not read_forgotten_topic(cursor, out, &out.forgotten_topics[position]):
+            return False
+    return True
+
+
+cdef bint read_forgotten_topic(Cursor* cursor, FetchRequest* out, FetchTopic* topic) noexcept nogil:
+    cdef void* forgotten
+    cdef int32_t position
+    read_topic_name(cursor, out, topic)
+    topic.first = out.forgotten_count
+    topic.count = read_array_size(cursor, out.flexible, SMALLEST_INDEX)
+    if cursor.failed or topic.name == NULL:
+        return False
+    forgotten = grown(out.forgotten, &out.forgotten_capacity, <int64_t>out.forgotten_count + topic.count,
+                      sizeof(int32_t))
+    if forgotten == NULL:
+        return False
+    out.forgotten = <int32_t*>forgotten
+    for position in range(topic.count):
+        out.forgotten[topic.first + position] = read_int32(cursor)
+    out.forgotten_count += topic.count
+    skip_tags(cursor, out.flexible)
+    return not cursor.failed
 
 
 cdef void read_request_tags(Cursor* cursor, FetchRequest* out) noexcept nogil:
@@ -127,31 +154,28 @@ cdef void read_request_tags(Cursor* cursor, FetchRequest* out) noexcept nogil:
 
 
 cdef bint grow_partitions(FetchRequest* out, int32_t more) noexcept nogil:
-    cdef int64_t wanted = <int64_t>out.partition_count + more
-    cdef FetchPartition* grown
-    if wanted <= out.partition_capacity:
-        return True
-    wanted = max(wanted, <int64_t>8)
-    grown = <FetchPartition*>realloc(out.partitions, <size_t>wanted * sizeof(FetchPartition))
-    if grown == NULL:
-        return False
-    out.partitions = grown
-    out.partition_capacity = <int32_t>wanted
-    return True
+    cdef void* partitions = grown(out.partitions, &out.partition_capacity, <int64_t>out.partition_count + more,
+                                  sizeof(FetchPartition))
+    if partitions != NULL:
+        out.partitions = <FetchPartition*>partitions
+    return partitions != NULL
 
 
 cdef void free_fetch_request(FetchRequest* request) noexcept nogil:
     free(request.topics)
     free(request.partitions)
-    request.topics = NULL
+    free(request.forgotten_topics)
+    free(request.forgotten)
+    request.topics = request.forgotten_topics = NULL
     request.partitions = NULL
+    request.forgotten = NULL
 
 
 def parse_fetch_request(bytes body not None, int version):
     """What the native reader makes of a body, for comparison with the codec: None when it refuses.
 
     Returns a dict of the scalar fields, and `topics` as [(name or id, [(index, leader_epoch, offset, last_fetched_epoch,
-    max_bytes), ...]), ...].
+    max_bytes), ...]), ...], and `forgotten_topics` as [(name or id, [index, ...]), ...].
     """
     cdef FetchRequest request
     cdef FetchTopic* topic
@@ -168,10 +192,16 @@ def parse_fetch_request(bytes body not None, int version):
                 partitions.append((partition.index, partition.leader_epoch, partition.offset,
                                    partition.last_fetched_epoch, partition.max_bytes))
             topics.append(((<const char*>topic.name)[:topic.name_size], partitions))
+        forgotten_topics = []
+        for position in range(request.forgotten_topic_count):
+            topic = &request.forgotten_topics[position]
+            indexes = [request.forgotten[inner] for inner in range(topic.first, topic.first + topic.count)]
+            forgotten_topics.append(((<const char*>topic.name)[:topic.name_size], indexes))
         parsed = {
             "replica_id": request.replica_id, "max_wait_ms": request.max_wait_ms, "min_bytes": request.min_bytes,
             "max_bytes": request.max_bytes, "isolation_level": request.isolation_level,
             "session_id": request.session_id, "session_epoch": request.session_epoch, "topics": topics,
+            "forgotten_topics": forgotten_topics,
         }
     free_fetch_request(&request)
     return parsed

@@ -6,11 +6,12 @@ From version 9 on strings, arrays and records have compact lengths and every str
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, take
 from kcore.server.fast_path.fields cimport read_array_size, read_length, read_string, skip_tags
+from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:
     FIRST_FLEXIBLE = 9
@@ -64,17 +65,11 @@ cdef void read_partition(Cursor* cursor, bint flexible, PartitionRecords* partit
 
 
 cdef bint grow_partitions(ProduceRequest* out, int32_t more) noexcept nogil:
-    cdef int64_t wanted = <int64_t>out.partition_count + more
-    cdef PartitionRecords* grown
-    if wanted <= out.partition_capacity:
-        return True
-    wanted = max(wanted, <int64_t>8)
-    grown = <PartitionRecords*>realloc(out.partitions, <size_t>wanted * sizeof(PartitionRecords))
-    if grown == NULL:
-        return False
-    out.partitions = grown
-    out.partition_capacity = <int32_t>wanted
-    return True
+    cdef void* partitions = grown(out.partitions, &out.partition_capacity, <int64_t>out.partition_count + more,
+                                  sizeof(PartitionRecords))
+    if partitions != NULL:
+        out.partitions = <PartitionRecords*>partitions
+    return partitions != NULL
 
 
 cdef void free_produce_request(ProduceRequest* request) noexcept nogil:

@@ -3,8 +3,10 @@
 v4 brings record format 2 and isolation, v5 the log start offset, v7 sessions (KIP-227), v9 leader epochs, v12 flexible
 fields and the epoch of the last fetched record (KIP-595), v13 topic ids (KIP-516), v15 a tagged replica state
 (KIP-903). A request that finds fewer than `min_bytes` waits in the purgatory and reads again when it is woken.
-Sessions are not kept: a full request is answered without one, and one that names a session is told that it is gone,
-upon which clients send a full one.
+
+A request with session epoch 0 names all its partitions and begins a session where there is room; with -1 it wants none;
+either ends the session it names. With any other epoch it says what has changed in its session, and the answer what is
+new. Partitions that do not exist hold nobody up: the others are waited for, unless there are none.
 """
 
 from __future__ import annotations
@@ -16,17 +18,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.replication.partition import FetchOutcome, Partition
+    from kcore.server.fetch_sessions import HandlerSession
     from kcore.server.request_context import Fields, RequestContext
     from kcore.storage.log import Log
 
+FIRST_WITH_SESSION = 7
 FIRST_BY_TOPIC_ID = 13
 FIRST_WITH_REPLICA_STATE = 15
 CONSUMER, DEBUG_CONSUMER = -1, -2
+NO_SESSION = 0
 INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 READ_COMMITTED = 1
 # Log's isolation levels.
 LOG_END, HIGH_WATERMARK, TXN_COMMITTED = 0, 1, 2
 NO_EPOCH = -1
+NO_SUCH_PARTITION = (errors.UnknownTopicOrPartitionError.code, errors.UnknownTopicIdError.code)
+SESSION_ERRORS = (
+    errors.FetchSessionIdNotFoundError,
+    errors.InvalidFetchSessionEpochError,
+    errors.FetchSessionTopicIdError,
+)
 
 
 class FetchError:
@@ -40,8 +51,36 @@ class FetchError:
         self.log = log
 
 
+class Asked:
+    """What is wanted of one partition of the topic with this name, or this id."""
+
+    __slots__ = ("fetch_offset", "index", "last_fetched_epoch", "leader_epoch", "max_bytes", "topic")
+
+    def __init__(
+        self, topic: bytes, index: int, leader_epoch: int, fetch_offset: int, last_fetched_epoch: int, max_bytes: int
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.leader_epoch = leader_epoch
+        self.fetch_offset = fetch_offset
+        self.last_fetched_epoch = last_fetched_epoch
+        self.max_bytes = max_bytes
+
+    @property
+    def fields(self) -> tuple[bytes, int, int, int, int, int]:
+        """As sessions take them."""
+        return (
+            self.topic,
+            self.index,
+            self.leader_epoch,
+            self.fetch_offset,
+            self.last_fetched_epoch,
+            self.max_bytes,
+        )
+
+
 class FetchAttempt:
-    """One reading of everything that a request asks for, in its order."""
+    """One reading of everything that is wanted, in its order."""
 
     __slots__ = ("failed", "outcomes", "size_bytes")
 
@@ -54,29 +93,25 @@ class FetchAttempt:
         """Takes the next partition's outcome."""
         self.outcomes.append(outcome)
         if isinstance(outcome, FetchError):
-            self.failed = True
+            self.failed |= outcome.code not in NO_SUCH_PARTITION
         else:
             self.failed |= outcome.error != errors.NONE
             self.size_bytes += len(outcome.records)
 
 
 class Fetch:
-    """A request resolved: its partitions, and the bounds that hold for it."""
+    """A request resolved: its partitions, and the bounds that hold for it. By itself it has no session."""
 
-    __slots__ = ("context", "isolation", "max_bytes", "min_bytes", "request", "wanted")
+    __slots__ = ("_by_id", "context", "isolation", "max_bytes", "min_bytes", "request", "wanted")
 
-    def __init__(self, context: RequestContext, request: Any) -> None:
+    def __init__(self, context: RequestContext, request: Any, isolation: int, wanted: list[Asked]) -> None:
         self.context = context
         self.request = request
-        by_id = context.api_version >= FIRST_BY_TOPIC_ID
-        self.isolation = isolation_of(context, request)
+        self._by_id = context.api_version >= FIRST_BY_TOPIC_ID
+        self.isolation = isolation
         self.max_bytes = min(request.max_bytes, context.broker.config.number("fetch.max.bytes"))
         self.min_bytes = min(request.min_bytes, self.max_bytes)
-        self.wanted = [
-            (resolve(context, topic.topic_id if by_id else topic.topic, asked.partition), asked)
-            for topic in request.topics
-            for asked in topic.partitions
-        ]
+        self.wanted = [(resolve(context, asked.topic, asked.index, self._by_id), asked) for asked in wanted]
 
     def read(self) -> FetchAttempt:
         """The first partition with records gives a whole batch, whatever the bounds."""
@@ -91,10 +126,10 @@ class Fetch:
                 error
                 or partition.fetch(
                     asked.fetch_offset,
-                    min(asked.partition_max_bytes, left),
+                    min(asked.max_bytes, left),
                     self.isolation,
                     at_least_one=attempt.size_bytes == 0,
-                    leader_epoch=asked.current_leader_epoch,
+                    leader_epoch=asked.leader_epoch,
                 )
             )
         return attempt
@@ -102,19 +137,16 @@ class Fetch:
     def is_satisfied(self, attempt: FetchAttempt) -> bool:
         """Whether the answer goes out now."""
         return (
-            attempt.failed or attempt.size_bytes >= self.min_bytes or self.request.max_wait_ms <= 0 or not self.wanted
+            attempt.failed
+            or attempt.size_bytes >= self.min_bytes
+            or self.request.max_wait_ms <= 0
+            or all(isinstance(partition, FetchError) for partition, _ in self.wanted)
         )
 
     def wait(self, attempt: FetchAttempt) -> None:
         """Answers later, with what can be read then."""
         reads = [
-            (
-                partition,
-                asked.current_leader_epoch,
-                asked.partition_max_bytes,
-                outcome.segment_base_offset,
-                outcome.position,
-            )
+            (partition, asked.leader_epoch, asked.max_bytes, outcome.segment_base_offset, outcome.position)
             for (partition, asked), outcome in zip(self.wanted, attempt.outcomes, strict=True)
             if not isinstance(partition, FetchError) and not isinstance(outcome, FetchError)
         ]
@@ -139,7 +171,22 @@ class Fetch:
             }
             for topic in self.request.topics
         ]
-        return {"responses": responses}
+        return {"session_id": self._open_session(attempt), "responses": responses}
+
+    def _open_session(self, attempt: FetchAttempt) -> int:
+        """The id of a session that knows what is being answered; NO_SESSION when none is asked for, or has room."""
+        version = self.context.api_version
+        if version < FIRST_WITH_SESSION or self.request.session_epoch != INITIAL_SESSION_EPOCH:
+            return NO_SESSION
+        from kcore.server.fetch_sessions import open_session
+
+        return open_session(
+            self.context.broker.fetch_session_cache,
+            self._by_id,
+            replica_id_of(self.context, self.request) >= 0,
+            [asked.fields for _, asked in self.wanted],
+            [told_by(outcome) for outcome in attempt.outcomes],
+        )
 
     def _describe(self, index: int, outcome: FetchOutcome | FetchError) -> Fields:
         if isinstance(outcome, FetchError):
@@ -156,11 +203,38 @@ class Fetch:
         }
 
 
+class IncrementalFetch(Fetch):
+    """A request of a session: everything that the session asks for is read, and what is new is answered."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, context: RequestContext, request: Any, isolation: int, session: HandlerSession) -> None:
+        super().__init__(context, request, isolation, [Asked(*fields) for fields in session.partitions()])
+        self._session = session
+
+    def answer(self, attempt: FetchAttempt) -> Fields:
+        """The partitions with news, in the session's order; those of a topic that stand in a row come together."""
+        try:
+            news = self._session.tell([told_by(outcome) for outcome in attempt.outcomes])
+        except errors.InvalidFetchSessionEpochError as error:
+            return {"error_code": error.code, "session_id": self._session.session_id, "responses": []}
+        responses: list[Any] = []
+        previous = None
+        for (_, asked), outcome, is_news in zip(self.wanted, attempt.outcomes, news, strict=True):
+            if not is_news:
+                continue
+            if asked.topic != previous:
+                previous = asked.topic
+                name = {"topic_id": asked.topic} if self._by_id else {"topic": asked.topic.decode()}
+                responses.append({**name, "partitions": []})
+            responses[-1]["partitions"].append(self._describe(asked.index, outcome))
+        return {"session_id": self._session.session_id, "responses": responses}
+
+
 def handle(context: RequestContext, request: Any) -> Fields | None:
     """Reads, and waits when that is not enough."""
-    if request.session_epoch not in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
-        raise errors.FetchSessionIdNotFoundError()
-    fetch = Fetch(context, request)
+    isolation = isolation_of(context, request)
+    fetch = make_fetch(context, request, isolation)
     attempt = fetch.read()
     if fetch.is_satisfied(attempt):
         return fetch.answer(attempt)
@@ -168,10 +242,67 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
     return None
 
 
+def make_fetch(context: RequestContext, request: Any, isolation: int) -> Fetch:
+    """With its session, brought to what the request says; raises the error of a session that is not as named."""
+    by_id = context.api_version >= FIRST_BY_TOPIC_ID
+    sessions = context.broker.fetch_session_cache
+    wanted = [
+        Asked(
+            topic.topic_id if by_id else topic.topic.encode(),
+            asked.partition,
+            asked.current_leader_epoch,
+            asked.fetch_offset,
+            asked.last_fetched_epoch,
+            asked.partition_max_bytes,
+        )
+        for topic in request.topics
+        for asked in topic.partitions
+    ]
+    if request.session_epoch in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
+        if request.session_id != NO_SESSION:
+            sessions.remove_session(request.session_id)
+        return Fetch(context, request, isolation, wanted)
+    from kcore.server.fetch_sessions import take_up_session
+
+    forgotten = [
+        (topic.topic_id if by_id else topic.topic.encode(), index)
+        for topic in request.forgotten_topics_data
+        for index in topic.partitions
+    ]
+    session = take_up_session(
+        sessions, request.session_id, request.session_epoch, by_id, [asked.fields for asked in wanted], forgotten
+    )
+    if session is None:
+        return Fetch(context, request, isolation, wanted)
+    return IncrementalFetch(context, request, isolation, session)
+
+
+def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, bool]:
+    """What an answer tells of a partition, as sessions take it."""
+    if isinstance(outcome, FetchError):
+        log = outcome.log
+        diverges = outcome.diverging_epoch is not None
+        return (
+            -1 if log is None else log.high_watermark,
+            -1 if log is None else log.start_offset,
+            0,
+            outcome.code,
+            diverges,
+        )
+    if outcome.error != errors.NONE:
+        return -1, -1, 0, outcome.error, False
+    return outcome.high_watermark, outcome.log_start_offset, len(outcome.records), errors.NONE, False
+
+
+def replica_id_of(context: RequestContext, request: Any) -> int:
+    """Which broker follows this one by the request; negative for clients."""
+    tagged = context.api_version >= FIRST_WITH_REPLICA_STATE
+    return int(request.replica_state.replica_id if tagged else request.replica_id)
+
+
 def isolation_of(context: RequestContext, request: Any) -> int:
     """How far the asker may read. Nobody follows this broker yet, so a follower is in the wrong place."""
-    tagged = context.api_version >= FIRST_WITH_REPLICA_STATE
-    replica_id = request.replica_state.replica_id if tagged else request.replica_id
+    replica_id = replica_id_of(context, request)
     if replica_id == DEBUG_CONSUMER:
         return LOG_END
     if replica_id != CONSUMER:
@@ -179,23 +310,25 @@ def isolation_of(context: RequestContext, request: Any) -> int:
     return TXN_COMMITTED if request.isolation_level == READ_COMMITTED else HIGH_WATERMARK
 
 
-def resolve(context: RequestContext, topic: str | bytes, index: int) -> Partition | FetchError:
+def resolve(context: RequestContext, topic: bytes, index: int, by_id: bool) -> Partition | FetchError:
     """A partition by its topic's name or id."""
     broker = context.broker
-    if isinstance(topic, bytes):
+    if by_id:
         found = broker.metadata_cache.topic_by_id(topic)
         if found is None:
             return FetchError(errors.UnknownTopicIdError.code)
-        topic = found.name
-    partition = broker.replica_manager.partition(topic, index)
-    return partition if partition is not None else FetchError(broker.missing_partition_error(topic, index))
+        name = found.name
+    else:
+        name = topic.decode()
+    partition = broker.replica_manager.partition(name, index)
+    return partition if partition is not None else FetchError(broker.missing_partition_error(name, index))
 
 
-def divergence(partition: Partition, asked: Any) -> FetchError | None:
+def divergence(partition: Partition, asked: Asked) -> FetchError | None:
     """Whether what the client read last is not in this log: then it is told where the two part (KIP-595)."""
     if asked.last_fetched_epoch == NO_EPOCH:
         return None
-    code = partition.leadership_error(asked.current_leader_epoch)
+    code = partition.leadership_error(asked.leader_epoch)
     if code != errors.NONE:
         return FetchError(code)
     epoch, end_offset = partition.log.end_offset_for_epoch(asked.last_fetched_epoch)
@@ -229,7 +362,7 @@ def failure(index: int, error: FetchError) -> Fields:
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
     """A session's error stands alone, any other one on every partition."""
-    if isinstance(error, errors.FetchSessionIdNotFoundError):
+    if isinstance(error, SESSION_ERRORS):
         return {"error_code": error.code, "responses": []}
     return {
         "responses": [

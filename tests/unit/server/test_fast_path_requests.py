@@ -120,6 +120,10 @@ def test_fetch_reader_sees_what_the_codec_wrote(version: int, data: st.DataObjec
         )
         for topic in request["topics"]
     ]
+    assert parsed["forgotten_topics"] == [
+        (topic["topic_id"] if version >= 13 else topic["topic"].encode(), topic["partitions"])
+        for topic in request.get("forgotten_topics_data", [])
+    ]
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 11])

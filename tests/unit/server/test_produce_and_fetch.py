@@ -27,7 +27,6 @@ MESSAGE_TOO_LARGE = 10
 INVALID_TOPIC = 17
 INVALID_REQUIRED_ACKS = 21
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
-FETCH_SESSION_ID_NOT_FOUND = 70
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
 UNSUPPORTED_COMPRESSION_TYPE = 76
@@ -259,16 +258,6 @@ def test_errors_of_fetch(client: RawClient) -> None:
     assert fetch(client, "", version=13, topic_id=topic_id, index=9).error_code == UNKNOWN_TOPIC_OR_PARTITION
     assert fetch(client, "fetched", leader_epoch=7).error_code == UNKNOWN_LEADER_EPOCH
     assert fetch(client, "fetched", 2).records in (b"", None), "the end is not out of range"
-
-
-def test_an_unknown_session_is_told_to_start_anew(client: RawClient) -> None:
-    client.create_topic("session")
-    fields = fetch_fields(client, "session", version=12, session_id=12345, session_epoch=3)
-    response = client.request(apis.FETCH, 12, fields)
-    assert (response.error_code, response.responses) == (FETCH_SESSION_ID_NOT_FOUND, [])
-    fields = fetch_fields(client, "session", version=12, session_id=0, session_epoch=0)
-    response = client.request(apis.FETCH, 12, fields)
-    assert (response.error_code, response.session_id, len(response.responses)) == (0, 0, 1)
 
 
 def test_bounds_of_a_fetch(client: RawClient) -> None:

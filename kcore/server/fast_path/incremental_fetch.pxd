@@ -1,0 +1,31 @@
+"""Fetch requests that name a session."""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
+
+from kcore.network.dispatch cimport Disposition, NativeRequest
+from kcore.network.response cimport Response
+from kcore.network.socket_server cimport SocketServer
+from kcore.purgatory.purgatory cimport DelayedOperation
+from kcore.server.fast_path.fetch_request cimport FetchRequest
+from kcore.server.fast_path.fetch_session cimport FetchSession
+from kcore.server.fast_path.session_cache cimport FetchSessionCache
+
+cdef struct IncrementalFetch:
+    DelayedOperation operation   # first: the purgatory knows an IncrementalFetch by it
+    void* server
+    uint64_t connection
+    int32_t correlation_id
+    int16_t version
+    bint flexible
+    int isolation
+    int32_t max_wait_ms
+    int64_t min_bytes
+    int64_t max_bytes
+    FetchSession* session        # with a reference
+    int32_t expected_epoch       # the session's for as long as no later request has come
+    bint failed                  # a partition answers with an error
+    int64_t size_bytes           # of all records read
+
+# TO_HANDLER, and nothing is changed, when a partition is unknown or needs a handler. The bounds of `request` are clamped.
+cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
+                                     const FetchRequest* request, int isolation, Response* response) noexcept nogil
