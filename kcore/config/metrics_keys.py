@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcore.config.definition import BOOLEAN, CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, STRING, unused
+from kcore.config.definition import BOOLEAN, CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, STRING, ConfigKey, unused
 from kcore.config.validators import at_least
 
 KEYS = (
@@ -10,16 +10,16 @@ KEYS = (
     unused("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1), LOW),
     unused("auto.include.jmx.reporter", BOOLEAN, True, importance=LOW),
     unused("client.quota.callback.class", CLASS, None, importance=LOW),
-    unused("controller.quota.window.num", INT, 11, at_least(1), LOW),
-    unused("controller.quota.window.size.seconds", INT, 1, at_least(1), LOW),
+    ConfigKey("controller.quota.window.num", INT, 11, at_least(1), LOW),
+    ConfigKey("controller.quota.window.size.seconds", INT, 1, at_least(1), LOW),
     unused("kafka.metrics.polling.interval.secs", INT, 10, at_least(1), LOW),
     unused("kafka.metrics.reporters", LIST, (), importance=LOW),
     unused("metric.reporters", LIST, (), importance=LOW, mode=CLUSTER_WIDE),
     unused("metrics.num.samples", INT, 2, at_least(1), LOW),
     unused("metrics.recording.level", STRING, "INFO", importance=LOW),
     unused("metrics.sample.window.ms", LONG, 30_000, at_least(1), LOW),
-    unused("quota.window.num", INT, 11, at_least(1), LOW),
-    unused("quota.window.size.seconds", INT, 1, at_least(1), LOW),
+    ConfigKey("quota.window.num", INT, 11, at_least(1), LOW),
+    ConfigKey("quota.window.size.seconds", INT, 1, at_least(1), LOW),
     unused("replication.quota.window.num", INT, 11, at_least(1), LOW),
     unused("replication.quota.window.size.seconds", INT, 1, at_least(1), LOW),
     unused("telemetry.max.bytes", INT, 1_048_576, at_least(1), LOW),

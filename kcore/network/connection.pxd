@@ -53,6 +53,7 @@ cdef struct Connection:
     bint in_flight               # a request is in a handler or a purgatory: the connection is muted
     int32_t throttle_slot        # its place in the processor's ThrottleQueue, counted from 1: muted for a quota; else 0
     int64_t throttled_until_ns
+    int64_t network_ns           # spent on it and not yet charged to a request, where request time has quotas
     bint maybe_readable
     bint ended                   # the client will send no more
     bint close_after_send

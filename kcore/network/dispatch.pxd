@@ -23,6 +23,11 @@ cdef struct NativeRequest:
     size_t size
     size_t body                  # position of the body within the frame, past the header and its tagged fields
     int64_t received_ns
+    const uint8_t* user          # whose connection it is: the principal's name
+    int32_t user_size
+    # Only where request time has quotas, and 0 otherwise (`request_percentage`):
+    int64_t started_ns           # when its execution began on the processor
+    int64_t network_ns           # what the processor spent on the connection since the request before
 
 ctypedef Disposition (*NativeHandler)(void* context, NativeRequest* request, Response* response) noexcept nogil
 

@@ -13,6 +13,7 @@ from kcore.network.response cimport Response
 from kcore.network.selector cimport Selector
 from kcore.network.throttle_queue cimport ThrottleQueue
 from kcore.platform.disk cimport Disk, DiskOperations
+from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
 cdef struct ProcessorLimits:
     int64_t max_request_bytes    # socket.request.max.bytes
@@ -51,6 +52,8 @@ cdef class Processor:
     cdef ProcessorCounters counters
     cdef RequestChannel channel
     cdef DispatchTable dispatch
+    cdef ClientQuotaManager quotas
+    cdef int64_t charged_ns      # of the present turn: what native handlers have charged to clients
     cdef Disk disk_owner
     cdef const DiskOperations* disk
     cdef list factory_owners
@@ -88,6 +91,7 @@ cdef class Processor:
 
     # One connection's turn.
     cdef void serve(self, Connection* connection) noexcept nogil
+    cdef bint take_turn(self, Connection* connection) noexcept nogil
     cdef bint receive(self, Connection* connection, int64_t* received_in_turn) noexcept nogil
     cdef void wait_for_memory(self, Connection* connection) noexcept nogil
     cdef Progress execute_buffered(self, Connection* connection, int* frames) noexcept nogil

@@ -57,6 +57,7 @@ from kcore.network.selector cimport (
 from kcore.network.throttle_queue cimport throttle_add, throttle_first, throttle_free, throttle_remove
 from kcore.platform.disk cimport Disk
 from kcore.platform.signals cimport block_signals
+from kcore.quota.client_quota_manager cimport QUOTA_REQUEST, ClientQuotaManager
 from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
 from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream, StreamFactory
 
@@ -81,6 +82,13 @@ cdef inline void count(int64_t* counter, int64_t amount) noexcept nogil:
     atomic_store_64(counter, counter[0] + amount)
 
 
+# Until there is authentication, everybody is this one (KafkaPrincipal.ANONYMOUS).
+cdef const char* ANONYMOUS_USER = b"ANONYMOUS"
+
+cdef enum:
+    ANONYMOUS_SIZE = 9
+
+
 cdef class Processor:
     """One of `num.network.threads`."""
 
@@ -89,12 +97,14 @@ cdef class Processor:
         self.inbox.wakeup = -1
         response_init(&self.scratch)
 
-    def __init__(self, int index, RequestChannel channel, DispatchTable dispatch, Disk disk, list factories):
+    def __init__(self, int index, RequestChannel channel, DispatchTable dispatch, Disk disk,
+                 ClientQuotaManager quotas, list factories):
         cdef StreamFactory factory
         table_init(&self.table, index)
         self.channel = channel
         self.pool.memory = <void*>channel.memory
         self.dispatch = dispatch
+        self.quotas = quotas
         self.disk_owner = disk
         self.disk = &disk.operations
         self.factory_owners = factories
@@ -348,17 +358,29 @@ cdef class Processor:
     # --- one connection's turn -------------------------------------------------------------------------------------
 
     cdef void serve(self, Connection* connection) noexcept nogil:
+        """One turn; where request time has quotas, what it takes is charged to the connection's next request."""
+        cdef int64_t started_ns
+        if not self.quotas.is_enabled(QUOTA_REQUEST):
+            self.take_turn(connection)
+            return
+        started_ns = self.disk.monotonic_ns(self.disk.context)
+        self.charged_ns = 0
+        if self.take_turn(connection):
+            connection.network_ns += self.disk.monotonic_ns(self.disk.context) - started_ns - self.charged_ns
+
+    cdef bint take_turn(self, Connection* connection) noexcept nogil:
+        """False when that was the end of the connection."""
         cdef int frames = TURN_FRAMES
         cdef int64_t received = 0
         cdef Progress progress
         table_touch(&self.table, connection, self.now_ns)
         table_unlist(&self.table, connection)
         if not self.flush(connection):
-            return
+            return False
         while not has_unsent(connection) and not is_muted(connection):
             progress = self.execute_buffered(connection, &frames)
             if progress == PROGRESS_CLOSED or not self.flush(connection):
-                return
+                return False
             if has_unsent(connection) or is_muted(connection) or connection.listed != UNLISTED:
                 break
             if frames == 0 or received >= TURN_BYTES:
@@ -368,14 +390,15 @@ cdef class Processor:
                 continue
             if connection.ended:
                 self.close(connection)
-                return
+                return False
             if not connection.maybe_readable or atomic_load_32(&self.draining):
                 break
             if not self.receive(connection, &received):
                 self.close(connection)
-                return
+                return False
         connection_park(connection, &self.pool)
         self.arm(connection)
+        return True
 
     cdef bint receive(self, Connection* connection, int64_t* received_in_turn) noexcept nogil:
         """One recv; False when the connection is of no use any more."""
@@ -439,6 +462,13 @@ cdef class Processor:
         request.connection = connection.id
         request.listener = connection.listener
         request.received_ns = self.now_ns
+        request.user = <const uint8_t*>ANONYMOUS_USER
+        request.user_size = ANONYMOUS_SIZE
+        request.started_ns = request.network_ns = 0
+        if self.quotas.is_enabled(QUOTA_REQUEST):
+            request.started_ns = self.disk.monotonic_ns(self.disk.context)
+            request.network_ns = connection.network_ns
+            connection.network_ns = 0
         disposition = self.ask_native_handler(&request)
         if disposition == RESPONDED:
             return self.enqueue(connection, &self.scratch)
@@ -459,6 +489,8 @@ cdef class Processor:
         if entry.handle == NULL or not entry.min_version <= request.api_version <= entry.max_version:
             return TO_HANDLER
         disposition = entry.handle(entry.context, request, &self.scratch)
+        if request.started_ns and disposition != TO_HANDLER:
+            self.charged_ns += self.disk.monotonic_ns(self.disk.context) - request.started_ns
         if disposition != RESPONDED and self.scratch.count:
             response_free(&self.scratch)
         return disposition
@@ -479,7 +511,8 @@ cdef class Processor:
         """Puts an answer behind those that wait to be sent; False when the connection had to be closed."""
         cdef bint sendable = True
         if response.throttle_ms > 0:
-            throttle_add(&self.throttled, connection, self.now_ns + response.throttle_ms * <int64_t>NANOSECONDS_PER_MS)
+            throttle_add(&self.throttled, connection, self.disk.monotonic_ns(self.disk.context)
+                         + response.throttle_ms * <int64_t>NANOSECONDS_PER_MS)
         if response.empty:
             connection.close_after_send = connection.close_after_send or response.close_after
         else:

@@ -6,7 +6,7 @@ from kcore.network.endpoint cimport Endpoint
 from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool
 from kcore.network.response cimport Response
 
-# One block of memory: the structure, then a copy of the frame that `native.frame` points to.
+# One block of memory: the structure, then copies of the frame and of the user's name, which `native` points to.
 cdef struct QueuedRequest:
     QueuedRequest* next
     NativeRequest native
@@ -39,6 +39,8 @@ cdef class Request:
     cdef readonly bytes frame
     cdef readonly Py_ssize_t body
     cdef readonly int64_t received_ns
+    cdef readonly int64_t network_ns
+    cdef readonly str user
 
 # What a request of `size` bytes that waits for a handler or is handled counts for in the MemoryPool.
 cdef inline int64_t charge_of(size_t size) noexcept nogil:

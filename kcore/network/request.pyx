@@ -19,13 +19,16 @@ from kcore.network.response cimport Response, response_bytes, response_init
 
 cdef QueuedRequest* queued_request_new(const NativeRequest* request, const Endpoint* client,
                                        const Endpoint* local) noexcept nogil:
-    cdef QueuedRequest* queued = <QueuedRequest*>malloc(sizeof(QueuedRequest) + request.size)
+    cdef QueuedRequest* queued = <QueuedRequest*>malloc(
+        sizeof(QueuedRequest) + request.size + <size_t>request.user_size)
     if queued == NULL:
         return NULL
     queued.next = NULL
     queued.native = request[0]
     queued.native.frame = <uint8_t*>(queued + 1)
     memcpy(queued.native.frame, request.frame, request.size)
+    queued.native.user = queued.native.frame + request.size
+    memcpy(queued.native.frame + request.size, request.user, <size_t>request.user_size)
     if request.client_id != NULL:
         queued.native.client_id = queued.native.frame + (request.client_id - request.frame)
     queued.client = client[0]
@@ -123,4 +126,6 @@ cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink, 
     request.frame = PyBytes_FromStringAndSize(<const char*>native.frame, <Py_ssize_t>native.size)
     request.body = <Py_ssize_t>native.body
     request.received_ns = native.received_ns
+    request.network_ns = native.network_ns
+    request.user = (<const char*>native.user)[:native.user_size].decode("utf-8", "replace")
     return request

@@ -7,10 +7,12 @@ from kcore.network.request cimport ResponseSink
 from kcore.network.request_channel cimport RequestChannel
 from kcore.network.response cimport Response
 from kcore.platform.disk cimport Disk
+from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
 
 cdef class SocketServer(ResponseSink):
     cdef DispatchTable dispatch
+    cdef ClientQuotaManager quotas
     cdef Disk disk
     cdef RequestChannel channel
     cdef Acceptor acceptor

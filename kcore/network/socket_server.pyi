@@ -2,6 +2,7 @@ from kcore.network.dispatch import DispatchTable
 from kcore.network.request import ResponseSink
 from kcore.network.request_channel import RequestChannel
 from kcore.platform.disk import Disk
+from kcore.quota.client_quota_manager import ClientQuotaManager
 from kcore.transport.byte_stream import StreamFactory
 
 COUNTERS: tuple[str, ...]
@@ -25,6 +26,7 @@ class SocketServer(ResponseSink):
         free_buffer_bytes: int = 16777216,
         buffer_idle_ms: int = 10000,
         factories: list[StreamFactory] | None = None,
+        quotas: ClientQuotaManager | None = None,
     ) -> None: ...
     def bind(self) -> None: ...
     def start(self) -> None: ...

@@ -18,6 +18,7 @@ from kcore.network.request_channel cimport RequestChannel
 from kcore.network.response cimport Response, response_free
 from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport atomic_load_64
+from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
 from kcore.transport.plaintext import PlaintextFactory
 
@@ -48,6 +49,7 @@ cdef class SocketServer(ResponseSink):
         int64_t free_buffer_bytes=16 * 1024 * 1024,
         int64_t buffer_idle_ms=10000,
         list factories=None,
+        ClientQuotaManager quotas=None,
     ):
         cdef Processor processor
         if not 0 < num_network_threads <= MAX_PROCESSORS:
@@ -55,6 +57,7 @@ cdef class SocketServer(ResponseSink):
         self.listeners = listeners
         self.dispatch = dispatch
         self.disk = disk
+        self.quotas = ClientQuotaManager(disk) if quotas is None else quotas
         self.channel = channel
         self.bound = []
         self.threads = []
@@ -62,7 +65,7 @@ cdef class SocketServer(ResponseSink):
         channel.attach(self)
         factories = [PlaintextFactory() for _ in listeners] if factories is None else factories
         for index in range(num_network_threads):
-            processor = Processor(index, channel, dispatch, disk, factories)
+            processor = Processor(index, channel, dispatch, disk, self.quotas, factories)
             processor.connection_count = &self.open_connections
             processor.limits.max_request_bytes = max_request_bytes
             processor.limits.max_idle_ns = max_idle_ms * 1000000

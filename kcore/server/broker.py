@@ -32,12 +32,14 @@ from kcore.network.request_channel import RequestChannel
 from kcore.network.socket_server import SocketServer
 from kcore.purgatory.purgatory import Purgatory
 from kcore.purgatory.timer import Timer
+from kcore.quota.client_quota_manager import ClientQuotaManager
 from kcore.replication.replica_manager import ReplicaManager
 from kcore.server import apis
 from kcore.server.delayed_requests import DelayedRequests
 from kcore.server.fast_path.session_cache import FetchSessionCache
 from kcore.server.metadata_publisher import MetadataPublisher
 from kcore.server.producer_ids import ProducerIds
+from kcore.server.quota_publisher import QuotaPublisher
 from kcore.server.request_handler import RequestHandlerPool
 from kcore.storage.log_dir_scan import HostedTopic
 from kcore.storage.log_manager import LogManager
@@ -160,6 +162,13 @@ class Broker:
             config.number("kcli.fetch.session.cache.max.partitions"),
         )
         self._undo.append(self.fetch_session_cache.clear)
+        self.client_quotas = ClientQuotaManager(
+            self.disk,
+            config.number("quota.window.num"),
+            config.number("quota.window.size.seconds"),
+            config.number("controller.quota.window.num"),
+            config.number("controller.quota.window.size.seconds"),
+        )
         endpoints = config.listeners.endpoints
         self.socket_server = SocketServer(
             [(endpoint.name, endpoint.host, endpoint.port) for endpoint in endpoints],
@@ -173,6 +182,7 @@ class Broker:
             send_buffer_bytes=config.number("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.number("socket.receive.buffer.bytes"),
             backlog=config.number("socket.listen.backlog.size"),
+            quotas=self.client_quotas,
         )
         self._undo.append(self._stop_network)
         self.socket_server.bind()
@@ -224,6 +234,7 @@ class Broker:
             self.scheduler,
         )
         self.metadata_cache.subscribe(publisher.publish)
+        self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
         period_ms = self.config.number("offsets.retention.check.interval.ms")
         self.scheduler.schedule("end-idle-groups", self.group_coordinator.end_idle_groups, period_ms, period_ms)
         if not self.log_manager.offline_directories():

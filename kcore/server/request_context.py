@@ -2,11 +2,18 @@
 
 A request is answered exactly once; what comes after the first answer is ignored with a log line, because the connection
 may already execute its next request.
+
+Here is also the one place where the answers of handlers are throttled: what a handler charged (`charge`) and the
+request time that it took (`request_percentage`) decide for how long the connection is muted, which `throttle_time_ms`
+says.
 """
 
 from __future__ import annotations
 
+import time
+
 from kcore.logger import get_logger
+from kcore.quota.client_quota_manager import REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +28,9 @@ if TYPE_CHECKING:
     Fields: TypeAlias = Mapping[str, Any]
 
 LOG = get_logger("kcore.server.request")
+
+# Request time is counted in percent of one thread's (KIP-124).
+PERCENT_OF_A_SECOND_NS = 1e7
 
 IPV4_MAPPED = "::ffff:"
 
@@ -41,13 +51,17 @@ class RequestContext:
 
     __slots__ = (
         "_answered",
+        "_handled_ns",
         "_request",
+        "_started_ns",
+        "_throttle_ms",
         "api",
         "api_version",
         "broker",
         "client_id",
         "connection",
         "correlation_id",
+        "user",
     )
 
     def __init__(self, broker: Broker, api: Api, request: Request) -> None:
@@ -59,6 +73,10 @@ class RequestContext:
         self.connection = Connection(request.client_host, request.local_host, broker.bound_listeners[request.listener])
         self._request = request
         self._answered = False
+        self.user = request.user
+        self._started_ns = time.monotonic_ns()
+        self._handled_ns = 0
+        self._throttle_ms = 0
 
     def __str__(self) -> str:
         return (
@@ -73,15 +91,58 @@ class RequestContext:
         """
         from kcore.protocol.headers import encode_response
 
+        if version is None:
+            version = self.api_version
+        self._charge_time()
         try:
-            payload = encode_response(
-                self.api, self.api_version if version is None else version, self.correlation_id, fields
-            )
+            if self._throttle_ms and self._tells_throttle_time(version):
+                fields = {**fields, "throttle_time_ms": self._throttle_ms}
+            payload = encode_response(self.api, version, self.correlation_id, fields)
         except Exception as error:
             LOG.error("The response to %s cannot be encoded", self, cause=error)
             self.close()
             return
         self._answer(payload, close=False)
+
+    # Quotas
+
+    @property
+    def size_bytes(self) -> int:
+        """The request's size, with its header."""
+        return len(self._request.frame)
+
+    @property
+    def throttle_ms(self) -> int:
+        """For how long the connection is to be muted, as far as is known."""
+        return self._throttle_ms
+
+    def charge(self, quota_type: int, amount: float) -> int:
+        """Charges bytes to the client's quota; answers, and remembers, for how long it is to be throttled."""
+        throttle_ms = self.broker.client_quotas.charge_client(quota_type, self.user, self.client_id, amount)
+        self.throttle(throttle_ms)
+        return throttle_ms
+
+    def throttle(self, throttle_ms: int) -> None:
+        """Mutes the connection after the answer; of several times the longest counts."""
+        self._throttle_ms = max(self._throttle_ms, throttle_ms)
+
+    def end_of_handling(self) -> None:
+        """The handler is done: if it answers later, the time until then is not its own."""
+        self._handled_ns = time.monotonic_ns() - self._started_ns
+
+    def _charge_time(self) -> None:
+        quotas = self.broker.client_quotas
+        if quotas.enables(REQUEST):
+            used_ns = self._request.network_ns + (self._handled_ns or time.monotonic_ns() - self._started_ns)
+            self.throttle(quotas.charge_client(REQUEST, self.user, self.client_id, used_ns / PERCENT_OF_A_SECOND_NS))
+
+    def _tells_throttle_time(self, version: int) -> bool:
+        return any(
+            field.name == "throttle_time_ms" and field.versions[0] <= version <= field.versions[1]
+            for field in self.api.response.struct.fields
+        )
+
+    # Other answers
 
     def respond_later(self, make_fields: Callable[[], Fields]) -> Callable[[], None]:
         """A callable for whoever wakes a delayed request: it responds, and closes the connection if that fails."""
@@ -110,7 +171,7 @@ class RequestContext:
             LOG.error("A second answer to %s is dropped", self)
             return
         self._answered = True
-        self._request.respond(payload, close=close)
+        self._request.respond(payload, close=close, throttle_ms=self._throttle_ms)
 
     @property
     def is_answered(self) -> bool:

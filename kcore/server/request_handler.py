@@ -100,6 +100,8 @@ class RequestHandler:
             fields = handler.error_response(context, message, errors.UnknownServerError())
         if fields is not None and not context.is_answered:
             context.respond(fields)
+        else:
+            context.end_of_handling()
 
     def _handle_unknown_api_versions(self, request: Request) -> None:
         from kcore.protocol.apis import BY_KEY

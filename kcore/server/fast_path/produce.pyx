@@ -17,6 +17,7 @@ from kcore.network.dispatch cimport CLOSE, DELAYED, RESPONDED, TO_HANDLER, Dispa
 from kcore.network.response cimport Response, response_bytes, response_init
 from kcore.network.socket_server cimport SocketServer
 from kcore.purgatory.purgatory cimport DelayedOperation
+from kcore.quota.client_quota_manager cimport QUOTA_PRODUCE
 from kcore.record.batch cimport COMPRESSION_MASK
 from kcore.record.compression cimport codec_is_available
 from kcore.record.validator cimport ORIGIN_CLIENT
@@ -28,6 +29,7 @@ from kcore.server.fast_path.output cimport (
 from kcore.server.fast_path.produce_request cimport (
     PartitionRecords, ProduceRequest, TopicRecords, free_produce_request, read_produce_request,
 )
+from kcore.server.fast_path.throttling cimport throttle_time_ms
 from kcore.server.produce_rules cimport check_produce_records
 from kcore.storage.log cimport AppendResult
 
@@ -51,6 +53,7 @@ cdef struct DelayedProduce:
     DelayedOperation operation   # first: the purgatory knows a DelayedProduce by it
     void* path
     uint64_t connection
+    int32_t throttle_ms
     Output answer
     int32_t count
     PendingPartition pending[1]  # `count` of them follow
@@ -114,6 +117,7 @@ cdef class ProducePath:
         cdef Output answer = Output(NULL, 0, 0, False)
         cdef DelayedProduce* delayed = new_delayed(<void*>self, produce.partition_count)
         cdef int32_t topic_position
+        cdef int32_t throttle_ms
         cdef bint failed = False
         if delayed == NULL:
             return CLOSE
@@ -122,7 +126,10 @@ cdef class ProducePath:
         put_array_size(&answer, produce.topic_count, produce.flexible)
         for topic_position in range(produce.topic_count):
             failed |= append_topic(produce, &produce.topics[topic_position], partitions, &answer, delayed)
-        put_int32(&answer, 0)  # throttle time
+        throttle_ms = throttle_time_ms(self.server.quotas, request, QUOTA_PRODUCE, <double>request.size,
+                                       charges_time=produce.acks != 0)
+        response.throttle_ms = throttle_ms
+        put_int32(&answer, throttle_ms)
         put_no_tags(&answer, produce.flexible)
         if produce.acks == 0:
             response.empty = True
@@ -132,6 +139,8 @@ cdef class ProducePath:
         if delayed.count == 0:
             free(delayed)
             return hand_over(&answer, response)
+        delayed.throttle_ms = throttle_ms
+        response.throttle_ms = 0
         return self.wait(request, produce, &answer, delayed)
 
     cdef Disposition wait(self, NativeRequest* request, const ProduceRequest* produce, Output* answer,
@@ -263,6 +272,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
         delayed.answer.data[pending.error_position + 1] = <uint8_t>error
     if hand_over(&delayed.answer, &response) == CLOSE:
         response.close_after = True
+    response.throttle_ms = delayed.throttle_ms
     (<ProducePath>delayed.path).server.respond(delayed.connection, &response)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from kcore import errors
 from kcore.metadata.image import INTERNAL_TOPICS
+from kcore.quota.client_quota_manager import PRODUCE as PRODUCE_QUOTA
 from kcore.server.delayed_requests import replication_error
 from kcore.server.produce_rules import produce_records_error
 from kcore.server.record_codecs import readable_batch
@@ -43,6 +44,7 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
             partitions.append(answer)
         answers.append({"name": topic.name, "partition_responses": partitions})
     fields = {"responses": answers}
+    context.charge(PRODUCE_QUOTA, context.size_bytes)
     if request.acks == NO_ACKS:
         finish_unacknowledged(context, fields)
         return None

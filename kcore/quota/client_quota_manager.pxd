@@ -1,0 +1,89 @@
+"""Quotas of clients, as the data plane charges them."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport pthread_mutex_t
+from kcore.quota.sampled_rate cimport SampledRate
+
+cdef enum QuotaType:
+    QUOTA_PRODUCE = 0            # bytes a second
+    QUOTA_FETCH = 1              # bytes a second
+    QUOTA_REQUEST = 2            # percent of one thread's time
+    QUOTA_CONTROLLER_MUTATION = 3    # partitions a second
+
+cdef enum:
+    QUOTA_TYPES = 4
+
+# What is measured: of a user, of a client id, or of a client id of a user, as the quota that applies says.
+cdef struct QuotaSensor:
+    int32_t references           # of clients that are measured by it
+    double bound
+    SampledRate rate             # all but QUOTA_CONTROLLER_MUTATION
+    double tokens                # QUOTA_CONTROLLER_MUTATION
+    int64_t refilled_ms
+    size_t key_size              # the bytes of its key follow
+
+# One client id of one user.
+cdef struct QuotaClient:
+    QuotaClient* next_in_bucket
+    QuotaClient* older           # less recently used
+    QuotaClient* newer
+    uint64_t hash
+    int32_t pins
+    bint detached                # out of the table: the last unpin frees it
+    int64_t last_used_ms
+    int64_t revision             # of the limits that `sensors` were chosen by
+    QuotaSensor* sensors[4]      # by QuotaType; NULL where no quota applies
+    int32_t user_size
+    int32_t client_id_size       # both names follow
+
+cdef class ClientQuotaManager:
+    cdef Disk disk
+    cdef pthread_mutex_t lock
+    cdef int32_t enabled         # a bit for each QuotaType that has any quota
+    cdef int32_t[4] windows
+    cdef int64_t[4] window_ms
+    cdef unordered_map[string, double] limits
+    cdef unordered_map[string, QuotaSensor*] sensors
+    cdef int64_t revision
+    cdef QuotaClient** buckets
+    cdef QuotaClient* oldest
+    cdef QuotaClient* newest
+    cdef int32_t clients
+
+    # Whether any client has a quota of this type: nothing else needs to be asked if not.
+    cdef bint is_enabled(self, QuotaType type) noexcept nogil
+    # The clock that all of this is measured by.
+    cdef int64_t now_ns(self) noexcept nogil
+    cdef int64_t now_ms(self) noexcept nogil
+    # A client to charge later, at any time until unpin; NULL without memory.
+    cdef QuotaClient* pin(self, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
+                          int32_t client_id_size) noexcept nogil
+    cdef void unpin(self, QuotaClient* client) noexcept nogil
+    # Adds an amount of a rate and answers for how many milliseconds the client is to be throttled.
+    cdef int64_t charge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil
+    # Takes back what was charged, since the client was not given it.
+    cdef void uncharge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil
+    # More than this charged at once is throttled however long the client has been silent; infinite without a quota.
+    cdef double most_at_once(self, QuotaClient* client, QuotaType type) noexcept nogil
+    # Controller mutations; strictly: a positive answer means that they are refused, not that they were counted.
+    cdef int64_t mutate(self, QuotaClient* client, double amount, bint strictly, int64_t now_ms) noexcept nogil
+
+    cdef QuotaClient* pin_named(self, str user, str client_id) except NULL
+    cdef QuotaClient* find(self, uint64_t hash, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
+                           int32_t client_id_size) noexcept nogil
+    cdef QuotaClient* add(self, uint64_t hash, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
+                          int32_t client_id_size, int64_t now_ms) noexcept nogil
+    cdef void use(self, QuotaClient* client, int64_t now_ms) noexcept nogil
+    cdef void link(self, QuotaClient* client) noexcept nogil
+    cdef void unlink(self, QuotaClient* client) noexcept nogil
+    cdef void evict(self, int64_t now_ms) noexcept nogil
+    cdef void remove(self, QuotaClient* client) noexcept nogil
+    cdef void free_client(self, QuotaClient* client) noexcept nogil
+    cdef QuotaSensor* sensor_of(self, QuotaClient* client, QuotaType type) noexcept nogil
+    cdef void choose_sensors(self, QuotaClient* client) noexcept nogil
+    cdef QuotaSensor* choose(self, const QuotaClient* client, QuotaType type) noexcept nogil
+    cdef QuotaSensor* sensor(self, const string& key, QuotaType type, double bound) noexcept nogil
+    cdef void release(self, QuotaSensor* sensor) noexcept nogil

@@ -1,0 +1,494 @@
+"""Who may use how much: quotas of users and client ids, charged without the GIL (ClientQuotaManager, KIP-13, KIP-55).
+
+Of all quotas that match a client the most specific one applies, in the order of `LEVELS`; it also says what is measured
+together: all clients of a user, all users of a client id, or one client id of one user. Bytes and request time are rates
+(`sampled_rate.pyx`), controller mutations are tokens that come back at the rate of the quota and add up to at most
+the measured time's worth (`TokenBucket`, KIP-599).
+
+Limits are replaced as a whole. A client that was seen before chooses its sensors anew when it is charged next; a sensor that
+stays keeps what it has measured, under its new bound.
+
+Bounds: MAX_CLIENTS clients are remembered, the least recently used are forgotten for new ones, and each of them after
+EXPIRY_MS without a request; what was measured goes with the last client that it was measured of.
+
+Concurrency: one lock, the last of all, held for a few hundred instructions, under which nothing else is taken. Without any
+quota of a type nobody comes here: `is_enabled` is one load.
+"""
+
+from cython.operator cimport dereference
+from libc.math cimport HUGE_VAL, llround
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy
+from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport (
+    atomic_load_32, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
+    pthread_mutex_unlock,
+)
+from kcore.quota.sampled_rate cimport rate_free, rate_init, rate_measure, rate_record, rate_throttle_ms
+
+PRODUCE = QUOTA_PRODUCE
+FETCH = QUOTA_FETCH
+REQUEST = QUOTA_REQUEST
+CONTROLLER_MUTATION = QUOTA_CONTROLLER_MUTATION
+
+# Who a connection belongs to that did not say (KafkaPrincipal.ANONYMOUS).
+ANONYMOUS = "ANONYMOUS"
+
+cdef enum:
+    BUCKETS = 4096
+    MAX_CLIENTS = 10_000
+    EXPIRY_MS = 3600 * 1000      # InactiveSensorExpirationTimeSeconds
+    LEVEL_COUNT = 8
+
+# What a quota says about users, and likewise about client ids.
+cdef enum Scope:
+    NO_NAME = 0
+    DEFAULT_NAME = 1
+    NAMED = 2
+
+cdef struct Level:
+    Scope user
+    Scope client_id
+
+cdef Level[8] LEVELS
+LEVELS[0] = Level(NAMED, NAMED)
+LEVELS[1] = Level(NAMED, DEFAULT_NAME)
+LEVELS[2] = Level(NAMED, NO_NAME)
+LEVELS[3] = Level(DEFAULT_NAME, NAMED)
+LEVELS[4] = Level(DEFAULT_NAME, DEFAULT_NAME)
+LEVELS[5] = Level(DEFAULT_NAME, NO_NAME)
+LEVELS[6] = Level(NO_NAME, NAMED)
+LEVELS[7] = Level(NO_NAME, DEFAULT_NAME)
+
+
+cdef void put_name(string* key, Scope scope, const uint8_t* name, int32_t size) noexcept nogil:
+    """A scope and, if it has one, a name behind its length, so that no two names run into each other."""
+    key.push_back(<char>scope)
+    if scope == NAMED:
+        key.append(<const char*>&size, sizeof(size))
+        key.append(<const char*>name, <size_t>size)
+
+
+cdef string make_key(QuotaType type, Scope user_scope, const uint8_t* user, int32_t user_size, Scope client_id_scope,
+                     const uint8_t* client_id, int32_t client_id_size) noexcept nogil:
+    cdef string key
+    key.push_back(<char>type)
+    put_name(&key, user_scope, user, user_size)
+    put_name(&key, client_id_scope, client_id, client_id_size)
+    return key
+
+
+cdef uint64_t hash_bytes(uint64_t hash, const uint8_t* data, int32_t size) noexcept nogil:
+    """FNV-1a."""
+    cdef int32_t i
+    for i in range(size):
+        hash = (hash ^ data[i]) * <uint64_t>0x100000001b3
+    return hash
+
+
+cdef inline const uint8_t* user_of(const QuotaClient* client) noexcept nogil:
+    return <const uint8_t*>(client + 1)
+
+
+cdef inline const uint8_t* client_id_of(const QuotaClient* client) noexcept nogil:
+    return <const uint8_t*>(client + 1) + client.user_size
+
+
+cdef class ClientQuotaManager:
+    """`windows` of `window_s` seconds each are measured over, for controller mutations those of their own."""
+
+    def __cinit__(self):
+        pthread_mutex_init(&self.lock, NULL)
+
+    def __init__(self, Disk disk not None, int windows=11, int window_s=1, int mutation_windows=11,
+                 int mutation_window_s=1):
+        cdef int type
+        if min(windows, window_s, mutation_windows, mutation_window_s) < 1:
+            raise ValueError("windows are counted and measured from 1 on")
+        self.disk = disk
+        for type in range(QUOTA_TYPES):
+            self.windows[type] = mutation_windows if type == QUOTA_CONTROLLER_MUTATION else windows
+            self.window_ms[type] = 1000 * (mutation_window_s if type == QUOTA_CONTROLLER_MUTATION else window_s)
+        self.buckets = <QuotaClient**>calloc(BUCKETS, sizeof(QuotaClient*))
+        if self.buckets == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        while self.oldest != NULL:
+            self.remove(self.oldest)
+        free(self.buckets)
+        pthread_mutex_destroy(&self.lock)
+
+    # --- the limits ------------------------------------------------------------------------------------------------
+
+    def replace_limits(self, list limits not None) -> None:
+        """(type, user, client id, limit) each; a name of None is not part of the quota, an empty one is its default."""
+        cdef unordered_map[string, double] replacement
+        cdef int32_t enabled = 0
+        cdef bytes user_bytes, client_id_bytes
+        cdef int type
+        for quota_type, user, client_id, limit in limits:
+            type = quota_type
+            if not 0 <= type < QUOTA_TYPES or (user is None and client_id is None):
+                raise ValueError(f"no quota of type {type} for user {user!r} and client id {client_id!r}")
+            user_bytes, client_id_bytes = (user or "").encode(), (client_id or "").encode()
+            replacement[make_key(<QuotaType>type, scope_of(user), <const uint8_t*><const char*>user_bytes,
+                                 <int32_t>len(user_bytes), scope_of(client_id),
+                                 <const uint8_t*><const char*>client_id_bytes, <int32_t>len(client_id_bytes))] = limit
+            enabled |= 1 << type
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            self.limits.swap(replacement)
+            self.revision += 1
+            atomic_store_32(&self.enabled, enabled)
+            pthread_mutex_unlock(&self.lock)
+
+    cdef bint is_enabled(self, QuotaType type) noexcept nogil:
+        return (atomic_load_32(&self.enabled) >> <int>type) & 1
+
+    cdef int64_t now_ms(self) noexcept nogil:
+        return self.now_ns() // 1000000
+
+    cdef int64_t now_ns(self) noexcept nogil:
+        return self.disk.operations.monotonic_ns(self.disk.operations.context)
+
+    # --- clients ---------------------------------------------------------------------------------------------------
+
+    cdef QuotaClient* pin(self, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
+                          int32_t client_id_size) noexcept nogil:
+        cdef uint64_t hash = hash_bytes(hash_bytes(<uint64_t>0xcbf29ce484222325, user, user_size), client_id,
+                                        client_id_size)
+        cdef int64_t now_ms = self.now_ms()
+        cdef QuotaClient* client
+        if client_id == NULL:
+            # A null client id is an empty one, as in Kafka.
+            client_id = <const uint8_t*>b""
+        pthread_mutex_lock(&self.lock)
+        client = self.find(hash, user, user_size, client_id, client_id_size)
+        if client == NULL:
+            client = self.add(hash, user, user_size, client_id, client_id_size, now_ms)
+        if client != NULL:
+            client.pins += 1
+            self.use(client, now_ms)
+        pthread_mutex_unlock(&self.lock)
+        return client
+
+    cdef void unpin(self, QuotaClient* client) noexcept nogil:
+        pthread_mutex_lock(&self.lock)
+        client.pins -= 1
+        if client.pins == 0 and client.detached:
+            self.free_client(client)
+        pthread_mutex_unlock(&self.lock)
+
+    cdef QuotaClient* find(self, uint64_t hash, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
+                           int32_t client_id_size) noexcept nogil:
+        cdef QuotaClient* client = self.buckets[hash % BUCKETS]
+        while client != NULL:
+            if (client.hash == hash and client.user_size == user_size and client.client_id_size == client_id_size
+                    and memcmp(user_of(client), user, <size_t>user_size) == 0
+                    and memcmp(client_id_of(client), client_id, <size_t>client_id_size) == 0):
+                return client
+            client = client.next_in_bucket
+        return NULL
+
+    cdef QuotaClient* add(self, uint64_t hash, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
+                          int32_t client_id_size, int64_t now_ms) noexcept nogil:
+        cdef QuotaClient* client = <QuotaClient*>calloc(
+            1, sizeof(QuotaClient) + <size_t>user_size + <size_t>client_id_size)
+        if client == NULL:
+            return NULL
+        self.evict(now_ms)
+        client.hash = hash
+        client.user_size = user_size
+        client.client_id_size = client_id_size
+        client.revision = -1
+        memcpy(<uint8_t*>user_of(client), user, <size_t>user_size)
+        memcpy(<uint8_t*>client_id_of(client), client_id, <size_t>client_id_size)
+        client.next_in_bucket = self.buckets[hash % BUCKETS]
+        self.buckets[hash % BUCKETS] = client
+        self.link(client)
+        self.clients += 1
+        return client
+
+    cdef void use(self, QuotaClient* client, int64_t now_ms) noexcept nogil:
+        client.last_used_ms = now_ms
+        if self.newest != client:
+            self.unlink(client)
+            self.link(client)
+
+    cdef void link(self, QuotaClient* client) noexcept nogil:
+        """As the most recently used one."""
+        client.newer = NULL
+        client.older = self.newest
+        if self.newest != NULL:
+            self.newest.newer = client
+        else:
+            self.oldest = client
+        self.newest = client
+
+    cdef void unlink(self, QuotaClient* client) noexcept nogil:
+        if client.older != NULL:
+            client.older.newer = client.newer
+        else:
+            self.oldest = client.newer
+        if client.newer != NULL:
+            client.newer.older = client.older
+        else:
+            self.newest = client.older
+
+    cdef void evict(self, int64_t now_ms) noexcept nogil:
+        """Makes room for one client, and forgets those that were not heard of for long."""
+        while self.oldest != NULL and (self.clients >= MAX_CLIENTS
+                                       or now_ms - self.oldest.last_used_ms >= EXPIRY_MS):
+            self.remove(self.oldest)
+
+    cdef void remove(self, QuotaClient* client) noexcept nogil:
+        cdef QuotaClient** place = &self.buckets[client.hash % BUCKETS]
+        while place[0] != client:
+            place = &place[0].next_in_bucket
+        place[0] = client.next_in_bucket
+        self.unlink(client)
+        self.clients -= 1
+        client.detached = True
+        if client.pins == 0:
+            self.free_client(client)
+
+    cdef void free_client(self, QuotaClient* client) noexcept nogil:
+        cdef int type
+        for type in range(QUOTA_TYPES):
+            self.release(client.sensors[type])
+        free(client)
+
+    # --- what is measured ------------------------------------------------------------------------------------------
+
+    cdef QuotaSensor* sensor_of(self, QuotaClient* client, QuotaType type) noexcept nogil:
+        if client.revision != self.revision:
+            self.choose_sensors(client)
+        return client.sensors[<int>type]
+
+    cdef void choose_sensors(self, QuotaClient* client) noexcept nogil:
+        cdef int type
+        cdef QuotaSensor* chosen
+        for type in range(QUOTA_TYPES):
+            # Taken before the old one is given up: if they are the same, what was measured stays.
+            chosen = self.choose(client, <QuotaType>type)
+            self.release(client.sensors[type])
+            client.sensors[type] = chosen
+        client.revision = self.revision
+
+    cdef QuotaSensor* choose(self, const QuotaClient* client, QuotaType type) noexcept nogil:
+        """A reference to the sensor under the most specific quota; NULL when none applies."""
+        cdef int i
+        cdef unordered_map[string, double].iterator found
+        cdef Scope user, client_id
+        if not (self.enabled >> <int>type) & 1:
+            return NULL
+        for i in range(LEVEL_COUNT):
+            found = self.limits.find(make_key(type, LEVELS[i].user, user_of(client), client.user_size,
+                                              LEVELS[i].client_id, client_id_of(client), client.client_id_size))
+            if found == self.limits.end():
+                continue
+            # A quota by default is one for each, not one for all together.
+            user = NO_NAME if LEVELS[i].user == NO_NAME else NAMED
+            client_id = NO_NAME if LEVELS[i].client_id == NO_NAME else NAMED
+            return self.sensor(make_key(type, user, user_of(client), client.user_size, client_id,
+                                        client_id_of(client), client.client_id_size), type, dereference(found).second)
+        return NULL
+
+    cdef QuotaSensor* sensor(self, const string& key, QuotaType type, double bound) noexcept nogil:
+        cdef unordered_map[string, QuotaSensor*].iterator found = self.sensors.find(key)
+        cdef QuotaSensor* sensor
+        if found != self.sensors.end():
+            sensor = dereference(found).second
+        else:
+            sensor = <QuotaSensor*>calloc(1, sizeof(QuotaSensor) + key.size())
+            if sensor == NULL or not rate_init(&sensor.rate, self.windows[<int>type], self.window_ms[<int>type]):
+                free(sensor)
+                return NULL
+            sensor.key_size = key.size()
+            memcpy(<void*>(sensor + 1), key.data(), key.size())
+            sensor.tokens = HUGE_VAL
+            self.sensors[key] = sensor
+        sensor.references += 1
+        sensor.bound = bound
+        return sensor
+
+    cdef void release(self, QuotaSensor* sensor) noexcept nogil:
+        cdef string key
+        if sensor == NULL:
+            return
+        sensor.references -= 1
+        if sensor.references == 0:
+            key.assign(<const char*>(sensor + 1), sensor.key_size)
+            self.sensors.erase(key)
+            rate_free(&sensor.rate)
+            free(sensor)
+
+    # --- charging --------------------------------------------------------------------------------------------------
+
+    cdef int64_t charge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil:
+        cdef QuotaSensor* sensor
+        cdef int64_t throttle_ms = 0
+        pthread_mutex_lock(&self.lock)
+        sensor = self.sensor_of(client, type)
+        if sensor != NULL:
+            rate_record(&sensor.rate, amount, now_ms)
+            throttle_ms = rate_throttle_ms(&sensor.rate, sensor.bound, now_ms)
+        pthread_mutex_unlock(&self.lock)
+        # Time that was used already cannot be had back: Kafka never waits longer than a window for it.
+        return min(throttle_ms, self.window_ms[<int>type]) if type == QUOTA_REQUEST else throttle_ms
+
+    cdef void uncharge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil:
+        cdef QuotaSensor* sensor
+        pthread_mutex_lock(&self.lock)
+        sensor = self.sensor_of(client, type)
+        if sensor != NULL:
+            rate_record(&sensor.rate, -amount, now_ms)
+        pthread_mutex_unlock(&self.lock)
+
+    cdef double most_at_once(self, QuotaClient* client, QuotaType type) noexcept nogil:
+        cdef QuotaSensor* sensor
+        cdef double most = HUGE_VAL
+        pthread_mutex_lock(&self.lock)
+        sensor = self.sensor_of(client, type)
+        if sensor != NULL:
+            most = sensor.bound * (self.windows[<int>type] - 1) * self.window_ms[<int>type] / 1000
+        pthread_mutex_unlock(&self.lock)
+        return most
+
+    cdef int64_t mutate(self, QuotaClient* client, double amount, bint strictly, int64_t now_ms) noexcept nogil:
+        cdef QuotaSensor* sensor
+        cdef double most, missing = 0
+        pthread_mutex_lock(&self.lock)
+        sensor = self.sensor_of(client, QUOTA_CONTROLLER_MUTATION)
+        if sensor != NULL:
+            most = (sensor.bound * self.windows[<int>QUOTA_CONTROLLER_MUTATION]
+                    * self.window_ms[<int>QUOTA_CONTROLLER_MUTATION] / 1000)
+            sensor.tokens = min(most, sensor.tokens + sensor.bound * (now_ms - sensor.refilled_ms) / 1000)
+            sensor.refilled_ms = now_ms
+            if not (strictly and sensor.tokens < 0):
+                sensor.tokens -= amount
+                missing = 0 if strictly else -sensor.tokens
+            else:
+                missing = -sensor.tokens
+            missing = missing / sensor.bound * 1000
+        pthread_mutex_unlock(&self.lock)
+        if missing <= 0:
+            return 0
+        # Less than half a millisecond is a refusal all the same.
+        return max(<int64_t>1, <int64_t>llround(missing)) if missing < INT32_MAX else INT32_MAX
+
+    # --- for Python ------------------------------------------------------------------------------------------------
+
+    cdef QuotaClient* pin_named(self, str user, str client_id) except NULL:
+        cdef bytes user_bytes = user.encode()
+        cdef bytes client_id_bytes = (client_id or "").encode()
+        cdef const uint8_t* user_data = <const uint8_t*><const char*>user_bytes
+        cdef const uint8_t* client_id_data = <const uint8_t*><const char*>client_id_bytes
+        cdef int32_t user_size = <int32_t>len(user_bytes)
+        cdef int32_t client_id_size = <int32_t>len(client_id_bytes)
+        cdef QuotaClient* client
+        with nogil:
+            client = self.pin(user_data, user_size, client_id_data, client_id_size)
+        if client == NULL:
+            raise MemoryError
+        return client
+
+    def enables(self, int type) -> bool:
+        """Whether any client has a quota of this type."""
+        return self.is_enabled(<QuotaType>type)
+
+    def charge_client(self, int type, str user, str client_id, double amount, now_ms=None) -> int:
+        """Adds an amount of bytes, or of percent of a second; for how many milliseconds the client is to be throttled."""
+        cdef QuotaClient* client
+        cdef int64_t now = self.now_ms() if now_ms is None else now_ms
+        cdef int64_t throttle_ms
+        if not self.enables(type):
+            return 0
+        client = self.pin_named(user, client_id)
+        with nogil:
+            throttle_ms = self.charge(client, <QuotaType>type, amount, now)
+            self.unpin(client)
+        return throttle_ms
+
+    def uncharge_client(self, int type, str user, str client_id, double amount, now_ms=None) -> None:
+        """Takes back what was charged, since the client was not given it."""
+        cdef QuotaClient* client
+        cdef int64_t now = self.now_ms() if now_ms is None else now_ms
+        if not self.enables(type):
+            return
+        client = self.pin_named(user, client_id)
+        with nogil:
+            self.uncharge(client, <QuotaType>type, amount, now)
+            self.unpin(client)
+
+    def most_at_once_for(self, int type, str user, str client_id) -> float:
+        """What can be charged at once without being throttled after silence; infinite without a quota."""
+        cdef QuotaClient* client
+        cdef double most
+        if not self.enables(type):
+            return HUGE_VAL
+        client = self.pin_named(user, client_id)
+        with nogil:
+            most = self.most_at_once(client, <QuotaType>type)
+            self.unpin(client)
+        return most
+
+    def mutate_for(self, str user, str client_id, double amount, bint strictly, now_ms=None) -> int:
+        """Counts controller mutations; strictly, a positive answer is the time after which they may be tried again."""
+        cdef QuotaClient* client
+        cdef int64_t now = self.now_ms() if now_ms is None else now_ms
+        cdef int64_t throttle_ms
+        if not self.enables(QUOTA_CONTROLLER_MUTATION):
+            return 0
+        client = self.pin_named(user, client_id)
+        with nogil:
+            throttle_ms = self.mutate(client, amount, strictly, now)
+            self.unpin(client)
+        return throttle_ms
+
+    def rate_of(self, int type, str user, str client_id, now_ms=None) -> tuple[float, float] | None:
+        """The measured rate and its bound; None when no quota applies to the client."""
+        cdef QuotaClient* client
+        cdef QuotaSensor* sensor
+        cdef int64_t now = self.now_ms() if now_ms is None else now_ms
+        cdef double rate = 0, bound = 0
+        client = self.pin_named(user, client_id)
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            sensor = self.sensor_of(client, <QuotaType>type)
+            if sensor != NULL:
+                rate = rate_measure(&sensor.rate, now)
+                bound = sensor.bound
+            pthread_mutex_unlock(&self.lock)
+            self.unpin(client)
+        return None if sensor == NULL else (rate, bound)
+
+    @property
+    def client_count(self) -> int:
+        """How many clients are remembered."""
+        cdef int32_t count
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            count = self.clients
+            pthread_mutex_unlock(&self.lock)
+        return count
+
+    @property
+    def sensor_count(self) -> int:
+        """How many rates and token buckets are kept."""
+        cdef size_t count
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            count = self.sensors.size()
+            pthread_mutex_unlock(&self.lock)
+        return count
+
+
+cdef Scope scope_of(str name):
+    if name is None:
+        return NO_NAME
+    return NAMED if name else DEFAULT_NAME

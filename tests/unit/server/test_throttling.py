@@ -1,0 +1,191 @@
+"""Quotas that clients exceed: what their answers say, and that nothing of theirs is executed until the time is over.
+
+Ten windows' worth may come at once; how long the rest is waited for is exact for a client that was never seen before,
+so every test has client ids of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from kcore import errors
+from kcore.metadata.quota_entity import QuotaEntity
+from kcore.protocol import apis
+from kcore.protocol.headers import encode_request
+from kcore.protocol.message import Message
+from kcore.server.broker import Broker
+from tests.raw_client import RawClient
+
+NUMBERS = itertools.count()
+MS = 1_000_000
+
+Connect = Callable[[str], RawClient]
+SetQuota = Callable[..., None]
+
+
+@pytest.fixture
+def connect(broker: Broker) -> Iterator[Connect]:
+    """Connections with client ids of the test's choice, and a name for a new topic."""
+    opened: list[RawClient] = []
+
+    def open_one(client_id: str) -> RawClient:
+        opened.append(RawClient(broker.bound_listeners[0].port, client_id=client_id))
+        return opened[-1]
+
+    yield open_one
+    for connection in opened:
+        connection.socket.close()
+
+
+@pytest.fixture
+def topic(client: RawClient) -> str:
+    name = f"throttled-{next(NUMBERS)}"
+    client.create_topic(name, max_message_bytes="20000000")
+    return name
+
+
+@pytest.fixture
+def name() -> str:
+    """A client id that nobody had before."""
+    return f"client-{next(NUMBERS)}"
+
+
+@pytest.fixture
+def set_quota(broker: Broker) -> Iterator[SetQuota]:
+    """Sets the quotas of an entity as an administrator's request does; all are gone after the test."""
+
+    def set_one(parts: dict[str, str | None], **quotas: float) -> None:
+        broker.controller._store.set_client_quotas(broker.controller.epoch, QuotaEntity(parts), quotas)
+
+    yield set_one
+    for entity in list(broker.metadata_cache.image.client_quotas):
+        set_one(dict(entity.parts))
+
+
+def produce_fields(topic: str, size: int, acks: int = 1) -> dict[str, object]:
+    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 24)
+    assert builder.append(0, 1, None, b"x" * size, []) is not None
+    data = {"name": topic, "partition_data": [{"index": 0, "records": bytes(builder.build())}]}
+    return {"acks": acks, "timeout_ms": 10_000, "topic_data": [data]}
+
+
+def size_of(client: RawClient, version: int, fields: dict[str, object]) -> int:
+    return len(encode_request(apis.PRODUCE, version, 1, client.client_id, fields))
+
+
+def is_answered(client: RawClient) -> Message:
+    return client.request(apis.METADATA, 12, {"topics": []})
+
+
+@pytest.mark.parametrize("version", [3, 7, 9, 11])
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_producer_beyond_its_quota_is_told_for_how_long(
+    connect: Connect, set_quota: SetQuota, topic: str, name: str, acks: int, version: int
+) -> None:
+    set_quota({"client-id": name}, producer_byte_rate=10_000.0)
+    client = connect(name)
+    fields = produce_fields(topic, 200_000, acks)
+    size = size_of(client, version, fields)
+    answer = client.request(apis.PRODUCE, version, fields)
+    assert answer.responses[0].partition_responses[0].error_code == errors.NONE
+    assert answer.throttle_time_ms == round((size / 10 - 10_000) / 10_000 * 10_000)
+    # What it sends now waits, on this connection; others are not kept from anything, even with the same client id.
+    client.send(apis.METADATA, 12, {"topics": []})
+    assert is_answered(connect("someone else"))
+    assert is_answered(connect(name))
+    client.socket.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        client.receive_frame()
+
+
+def test_it_goes_on_when_the_time_is_over(connect: Connect, set_quota: SetQuota, topic: str, name: str) -> None:
+    set_quota({"client-id": name}, producer_byte_rate=1_000_000.0)
+    client = connect(name)
+    fields = produce_fields(topic, 10_050_000)
+    before_ns = time.monotonic_ns()
+    throttle_ms = client.request(apis.PRODUCE, 9, fields).throttle_time_ms
+    assert throttle_ms == round((size_of(client, 9, fields) - 10_000_000) / 1000)
+    assert is_answered(client).throttle_time_ms == 0
+    assert time.monotonic_ns() >= before_ns + throttle_ms * MS
+
+
+def test_without_acks_the_next_request_waits(connect: Connect, set_quota: SetQuota, topic: str, name: str) -> None:
+    set_quota({"client-id": name}, producer_byte_rate=1_000_000.0)
+    client = connect(name)
+    fields = produce_fields(topic, 10_060_000, acks=0)
+    before_ns = time.monotonic_ns()
+    client.send(apis.PRODUCE, 9, fields)
+    assert is_answered(client)
+    assert time.monotonic_ns() >= before_ns + (size_of(client, 9, fields) - 10_000_000) * 1000
+
+
+def test_within_its_quota_nobody_waits(connect: Connect, set_quota: SetQuota, topic: str, name: str) -> None:
+    set_quota({"client-id": name}, producer_byte_rate=10_000.0, request_percentage=10_000.0)
+    client = connect(name)
+    assert client.request(apis.PRODUCE, 9, produce_fields(topic, 90_000)).throttle_time_ms == 0
+    assert is_answered(client).throttle_time_ms == 0
+
+
+def test_the_quota_of_the_anonymous_user(connect: Connect, set_quota: SetQuota, topic: str, name: str) -> None:
+    """Who is not authenticated is User:ANONYMOUS, and a user's quota comes before a client id's."""
+    set_quota({"client-id": name}, producer_byte_rate=10_000.0)
+    set_quota({"user": "ANONYMOUS"}, producer_byte_rate=1e9)
+    client = connect(name)
+    assert client.request(apis.PRODUCE, 9, produce_fields(topic, 200_000)).throttle_time_ms == 0
+    set_quota({"user": "ANONYMOUS", "client-id": None}, producer_byte_rate=10_000.0)
+    assert client.request(apis.PRODUCE, 9, produce_fields(topic, 200_000)).throttle_time_ms > 0
+
+
+def test_a_quota_that_is_taken_away_throttles_nobody(
+    connect: Connect, set_quota: SetQuota, topic: str, name: str
+) -> None:
+    set_quota({"client-id": name}, producer_byte_rate=1.0)
+    assert connect(name).request(apis.PRODUCE, 9, produce_fields(topic, 1000)).throttle_time_ms > 0
+    set_quota({"client-id": name})
+    assert connect(name).request(apis.PRODUCE, 9, produce_fields(topic, 1000)).throttle_time_ms == 0
+
+
+def test_request_time_is_charged_for_every_api(
+    connect: Connect, set_quota: SetQuota, topic: str, name: str, broker: Broker
+) -> None:
+    """Any request takes more than a millionth of a percent; nobody waits for longer than a window."""
+    set_quota({"client-id": name}, request_percentage=1e-6)
+    requests = [
+        (apis.METADATA, 12, {"topics": []}),
+        (apis.API_VERSIONS, 3, {"client_software_name": "test", "client_software_version": "1"}),
+        (apis.PRODUCE, 9, produce_fields(topic, 100)),
+        (apis.FIND_COORDINATOR, 4, {"key_type": 0, "coordinator_keys": ["group"]}),
+        (apis.DESCRIBE_CLUSTER, 0, {}),
+    ]
+    for api, version, fields in requests:
+        assert connect(name).request(api, version, fields).throttle_time_ms == 1000, api
+
+
+def test_a_version_that_cannot_say_so_is_throttled_all_the_same(
+    connect: Connect, set_quota: SetQuota, name: str
+) -> None:
+    set_quota({"client-id": name}, request_percentage=1e-6)
+    client = connect(name)
+    client.request(apis.METADATA, 1, {"topics": []})
+    client.send(apis.METADATA, 1, {"topics": []})
+    client.socket.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        client.receive_frame()
+
+
+def test_request_time_is_not_charged_to_a_produce_without_acks(
+    connect: Connect, set_quota: SetQuota, topic: str, name: str
+) -> None:
+    client = connect(name)
+    client.send(apis.PRODUCE, 9, produce_fields(topic, 100, acks=0))
+    assert is_answered(client)
+    set_quota({"client-id": name}, request_percentage=1e-6)
+    # Were each of them to wait for its second, the answer would not come before the client gives up.
+    for _ in range(60):
+        client.send(apis.PRODUCE, 9, produce_fields(topic, 100, acks=0))
+    assert is_answered(client).throttle_time_ms == 1000
