@@ -34,9 +34,10 @@ class BrokerStartError(OSError):
 class StartedBroker:
     """What a caller may say about a broker that serves."""
 
-    __slots__ = ("broker_id", "cluster_id", "data_dir", "listeners", "pid")
+    __slots__ = ("broker", "broker_id", "cluster_id", "data_dir", "listeners", "pid")
 
     def __init__(self, broker: Broker) -> None:
+        self.broker = broker
         self.broker_id = broker.broker_id
         self.cluster_id = broker.cluster_id
         self.listeners = [str(endpoint) for endpoint in broker.displayed_listeners()]

@@ -17,6 +17,7 @@ from kcli.data_directory import PID_FILE, default_data_directory
 from kcli.server_process import ServerArguments, plain_arguments, server_properties
 from tests.broker_process import BrokerProcess
 from tests.cli.conftest import Kcli
+from tests.server_command import ServerCommand
 
 
 def test_the_line_that_says_it_serves_and_the_stop(tmp_path: Path, offline: Kcli) -> None:
@@ -40,7 +41,7 @@ def test_the_line_that_says_it_serves_and_the_stop(tmp_path: Path, offline: Kcli
 
 
 def test_the_json_line_names_the_broker(tmp_path: Path, offline: Kcli) -> None:
-    with BrokerProcess(tmp_path / "data") as broker:
+    with ServerCommand(tmp_path / "data") as broker:
         assert set(broker.started) == {"broker_id", "cluster_id", "listeners", "pid", "data_dir"}
         assert broker.started["pid"] == broker.pid
         assert broker.started["data_dir"] == str(tmp_path / "data")
@@ -51,8 +52,7 @@ def test_the_json_line_names_the_broker(tmp_path: Path, offline: Kcli) -> None:
 
 def test_ctrl_c_and_sigterm_end_it_with_code_0(tmp_path: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        with BrokerProcess(tmp_path / "data") as broker:
-            assert broker.process is not None
+        with ServerCommand(tmp_path / "data") as broker:
             broker.process.send_signal(number)
             assert broker.process.wait(30) == 0
 
@@ -83,15 +83,15 @@ def test_a_broker_may_open_as_many_files_as_the_system_allows(tmp_path: Path) ->
     before = resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
     try:
-        with BrokerProcess(tmp_path / "data") as broker:
+        with ServerCommand(tmp_path / "data") as broker:
             assert resource.prlimit(broker.pid, resource.RLIMIT_NOFILE) == (hard, hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_after_kill_9_the_pid_file_names_nobody(tmp_path: Path, offline: Kcli) -> None:
-    broker = BrokerProcess(tmp_path / "data").start()
-    broker.kill()
+    with ServerCommand(tmp_path / "data"):
+        pass
     assert (tmp_path / "data" / PID_FILE).exists()
     assert offline("server-stop", "--data-dir", tmp_path / "data").stdout == f"no broker serves {tmp_path / 'data'}\n"
 

@@ -59,7 +59,7 @@ def broker(tmp_path: Path):
 
 def hold_the_lock(broker: BrokerProcess) -> None:
     """Returns when the lock is held: a request for Python is not answered any more."""
-    broker.process.send_signal(signal.SIGUSR2)
+    broker.send_signal(signal.SIGUSR2)
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         with socket.create_connection(("127.0.0.1", broker.port), timeout=0.3) as connection:

@@ -16,6 +16,7 @@ from kcore.config.properties import load_properties
 from kcore.protocol import apis
 from tests.broker_process import BrokerProcess
 from tests.raw_client import RawClient
+from tests.server_command import ServerCommand
 from tests.unit.config import stock_files
 from tests.unit.server.test_produce_and_fetch import batch, fetch, fetch_fields, produce, values_of
 
@@ -24,13 +25,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_broker_with_0(tmp_path: Path, number: signal.Signals) -> None:
-    with BrokerProcess(tmp_path / "data") as broker:
+    with ServerCommand(tmp_path / "data") as broker:
         with RawClient(broker.port) as client:
             client.create_topic("served")
-        process = broker.process
-        assert process is not None
-        process.send_signal(number)
-        assert process.wait(30) == 0
+        broker.process.send_signal(number)
+        assert broker.process.wait(30) == 0
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
     assert "Traceback" not in broker.log()
 

@@ -60,6 +60,7 @@ def test_wheel_has_extensions_and_stubs_and_no_native_source(checkout: Path, tmp
     assert not [name for name in names if name.endswith((".pyx", ".pxd", ".h", ".c", ".cpp"))]
     assert not [name for name in names if name.startswith(("tests/", "perf/"))]
     assert "kcli = kcli.__main__:main" in entry_points
+    assert "[pytest11]\nkcli = kcore.testing.pytest_plugin" in entry_points
 
 
 def test_versions_agree(checkout: Path) -> None:

@@ -1,0 +1,40 @@
+"""Brokers for tests: a real one in a process of its own, faults inside it, and a proxy with faults before any cluster.
+
+    from kcore.testing import EmbeddedBroker
+
+    with EmbeddedBroker(topics={"orders": 3}) as broker:
+        ... broker.bootstrap_servers ...
+
+`EmbeddedBroker`   starts, stops, kills, pauses one broker (`embedded_broker.py`)
+`FaultProxy`       stands between clients and any Kafka cluster (`fault_proxy.py`)
+`pytest_plugin`    the fixtures; pytest loads it by itself where the package is installed
+
+docs/testing.md shows all of it. Importing this package imports none of it: every pytest run of an environment that has
+the package installed imports it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.testing.embedded_broker import EmbeddedBroker, start_all
+    from kcore.testing.errors import BrokerDied, BrokerNotStarted, BrokerStuck, EmbeddedBrokerError
+
+_HOMES = {
+    "BrokerDied": "errors",
+    "BrokerNotStarted": "errors",
+    "BrokerStuck": "errors",
+    "EmbeddedBroker": "embedded_broker",
+    "EmbeddedBrokerError": "errors",
+    "start_all": "embedded_broker",
+}
+__all__ = ["BrokerDied", "BrokerNotStarted", "BrokerStuck", "EmbeddedBroker", "EmbeddedBrokerError", "start_all"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)

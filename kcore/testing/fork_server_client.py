@@ -1,0 +1,224 @@
+"""The tests' side of the fork server: launches it at the first broker, and speaks to it over a lifeline a broker.
+
+One fork server serves a process. A child that is forked from that process has none, lets go of its parent's lifelines,
+which would otherwise outlive the parent in it, and launches its own fork server when it starts a broker.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import weakref
+
+from kcore.testing import packets
+from kcore.testing.packets import Packets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+    from typing import IO
+
+# Neither `site` nor the environment's variables: the paths are those of this process, whichever way it came by them.
+BOOT = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from kcore.testing.fork_server import main; sys.exit(main(int(sys.argv[1])))"
+)
+GONE = "the fork server of the test brokers is gone, and the brokers with it"
+LEAVE_TIMEOUT_S = 10.0
+SHOWN_ERROR_CHARACTERS = 4_000
+
+
+class ForkServerError(RuntimeError):
+    """The process that brokers are forked from could not be launched, or has died; the text has its last words."""
+
+
+class Lifeline:
+    """What one EmbeddedBroker holds on to its process by: closing it ends the process and removes the directory."""
+
+    __slots__ = ("__weakref__", "_end", "_exit_codes")
+
+    def __init__(self, end: Packets) -> None:
+        self._end = end
+        self._exit_codes: list[int] = []
+        _lifelines.add(self)
+
+    def start(self, properties: Mapping[str, str], log_path: str) -> Packets:
+        """Forks a broker; answers the control channel, over which it will say that it has started."""
+        mine, theirs = packets.packet_pair()
+        try:
+            packets.send_packet(self._end, ("start", dict(properties), log_path), [theirs.fileno()])
+        except OSError as error:
+            mine.close()
+            raise ForkServerError(f"the fork server of the test brokers is gone ({error})") from error
+        finally:
+            theirs.close()
+        return mine
+
+    def signal(self, number: int) -> None:
+        """Sends a signal that does not end the process; returns when it has had its effect."""
+        self._send("signal", int(number))
+        while self._receive(None)[0] != "signalled":
+            continue
+
+    def end(self, number: int, timeout_s: float | None) -> int | None:
+        """Sends a signal that ends the process, and answers its exit code; None when it still lives at the timeout."""
+        self._send("signal", int(number))
+        return self.wait(timeout_s)
+
+    def wait(self, timeout_s: float | None) -> int | None:
+        """The exit code of the process, once it has ended; None when it still lives at the timeout."""
+        import time
+
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._exit_codes:
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                self._receive(left_s)
+            except (BlockingIOError, TimeoutError):
+                return None
+        return self._exit_codes.pop()
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended; `wait` then answers its code at once."""
+        self._send("look")
+        while self._receive(None)[0] != "looked":
+            continue
+        return bool(self._exit_codes)
+
+    def _send(self, *message: object) -> None:
+        try:
+            packets.send_packet(self._end, message)
+        except OSError as error:
+            raise ForkServerError(GONE) from error
+
+    def _receive(self, timeout_s: float | None) -> packets.Message:
+        self._end.settimeout(timeout_s)
+        try:
+            message = packets.receive_packet(self._end)
+        finally:
+            self._end.settimeout(None)
+        if message is None:
+            raise ForkServerError(GONE)
+        if message[0] == "exited":
+            self._exit_codes.append(message[1])
+        return message
+
+    def close(self) -> None:
+        self._end.close()
+
+
+class ForkServerClient:
+    """The fork server of this process."""
+
+    def __init__(self) -> None:
+        import subprocess
+        import tempfile
+
+        self._requests, theirs = packets.packet_pair()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process lives
+        command = [sys.executable, "-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", BOOT]
+        try:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                [*command, str(theirs.fileno()), *import_paths()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except BaseException:
+            self._requests.close()
+            self._errors.close()
+            raise
+        finally:
+            theirs.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def lifeline(self, directory: str | None) -> Lifeline:
+        """A new one; `directory` is removed when it is closed, or when this process ends."""
+        mine, theirs = packets.packet_pair()
+        try:
+            packets.send_packet(self._requests, (directory,), [theirs.fileno()])
+        except OSError as error:
+            mine.close()
+            raise ForkServerError(f"the fork server of the test brokers is gone: {self.last_words()}") from error
+        finally:
+            theirs.close()
+        return Lifeline(mine)
+
+    def last_words(self) -> str:
+        """What it has written to stderr: a traceback, when it could not be launched."""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")[-SHOWN_ERROR_CHARACTERS:] or "it said nothing"
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """Ends it, with every broker that still runs, and waits until they are gone."""
+        self._requests.close()
+        self._errors.close()
+        self._process.wait(LEAVE_TIMEOUT_S)
+
+    def let_go(self) -> None:
+        """In a forked child: the fork server is the parent's."""
+        self._requests.close()
+
+
+def import_paths() -> list[str]:
+    """sys.path for the fork server: this process's, and first of all where this package was found."""
+    import kcore
+
+    assert kcore.__file__ is not None
+    home = os.path.dirname(os.path.dirname(os.path.abspath(kcore.__file__)))
+    paths = [home]
+    for entry in sys.path:
+        path = os.path.abspath(entry)
+        if path not in paths:
+            paths.append(path)
+    return paths
+
+
+_lock = threading.Lock()
+_client: ForkServerClient | None = None
+_lifelines: weakref.WeakSet[Lifeline] = weakref.WeakSet()
+
+
+def fork_server() -> ForkServerClient:
+    """This process's fork server, launched when there is none (yet, or any more)."""
+    global _client
+    with _lock:
+        if _client is None or not _client.is_alive():
+            if _client is not None:
+                _client.close()
+            _client = ForkServerClient()
+        return _client
+
+
+def close_fork_server() -> None:
+    """Ends this process's fork server, if it has one, and every broker with it."""
+    global _client
+    with _lock:
+        client, _client = _client, None
+    if client is not None:
+        client.close()
+
+
+def _in_forked_child() -> None:
+    global _client, _lock
+    _lock = threading.Lock()
+    for lifeline in _lifelines:
+        lifeline.close()
+    client, _client = _client, None
+    if client is not None:
+        client.let_go()
+
+
+atexit.register(close_fork_server)
+os.register_at_fork(after_in_child=_in_forked_child)

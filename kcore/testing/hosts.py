@@ -1,0 +1,187 @@
+"""What runs an EmbeddedBroker's broker: a process forked for it, or threads of this process.
+
+A host starts, ends and signals; it knows nothing of ports, directories and topics.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from kcore.testing import packets
+from kcore.testing.errors import BrokerDied, BrokerNotStarted, BrokerStuck
+from kcore.testing.packets import Packets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Protocol
+
+    from kcore.server.broker import Broker
+    from kcore.testing.fork_server_client import Lifeline
+
+    class Host(Protocol):
+        """`start` only asks for it: `await_start` answers what there is to say of the broker, or raises."""
+
+        def start(self, properties: Mapping[str, str], log_path: str) -> None: ...
+        def await_start(self, timeout_s: float) -> dict[str, Any]: ...
+        def is_running(self) -> bool: ...
+        def stop(self, timeout_s: float) -> int: ...
+        def kill(self) -> None: ...
+        def signal(self, number: int) -> None: ...
+        def command(self, *command: Any) -> Any: ...
+        def close(self) -> None: ...
+
+
+class ProcessHost:
+    """A process of its own, forked from the fork server; `directory` goes when this is closed, or this process dies."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._lifeline: Lifeline | None = None
+        self._control: Packets | None = None
+
+    def start(self, properties: Mapping[str, str], log_path: str) -> None:
+        from kcore.testing.fork_server_client import ForkServerError, fork_server
+
+        if self._lifeline is not None:
+            try:
+                self._control = self._lifeline.start(properties, log_path)
+                return
+            except ForkServerError:
+                self._lifeline.close()  # somebody has killed the fork server: there will be a new one
+        self._lifeline = fork_server().lifeline(self._directory)
+        self._control = self._lifeline.start(properties, log_path)
+
+    def await_start(self, timeout_s: float) -> dict[str, Any]:
+        control = self._open_control()
+        control.settimeout(timeout_s)
+        try:
+            message = packets.receive_packet(control)
+        except TimeoutError:
+            self.kill()
+            raise BrokerNotStarted(f"the broker did not start within {timeout_s:g} s") from None
+        if message is None or message[0] != "started":
+            code = self._ended(self._open_lifeline().wait(timeout_s))
+            said = message[1] if message is not None else f"its process ended with {code}"
+            raise BrokerNotStarted(f"the broker did not start: {said}")
+        control.settimeout(None)
+        description: dict[str, Any] = message[1]
+        return description
+
+    def is_running(self) -> bool:
+        from kcore.testing.fork_server_client import ForkServerError
+
+        if self._control is None:
+            return False
+        try:
+            if self._open_lifeline().has_ended():
+                self._ended(self._open_lifeline().wait(0.0))
+        except ForkServerError:
+            self._ended(None)
+        return self._control is not None
+
+    def stop(self, timeout_s: float) -> int:
+        code = self._open_lifeline().end(signal.SIGTERM, timeout_s)
+        if code is None:
+            self.kill()
+            raise BrokerStuck(f"the broker had not stopped {timeout_s:g} s after SIGTERM, and was killed")
+        return self._ended(code)
+
+    def kill(self) -> None:
+        lifeline = self._open_lifeline()
+        self._ended(lifeline.end(signal.SIGKILL, None))
+
+    def signal(self, number: int) -> None:
+        self._open_lifeline().signal(number)
+
+    def command(self, *command: Any) -> Any:
+        """Has the broker's process carry it out; what it raises there as ValueError is raised here."""
+        control = self._open_control()
+        try:
+            packets.send_packet(control, command)
+            answer = packets.receive_packet(control)
+        except OSError as error:
+            raise BrokerDied(f"the broker's process is gone ({error})") from error
+        if answer is None:
+            raise BrokerDied("the broker's process is gone")
+        if answer[0] == "refused":
+            raise ValueError(answer[1])
+        return answer[1]
+
+    def close(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
+
+    def _ended(self, code: int | None) -> int:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        return -signal.SIGKILL if code is None else code
+
+    def _open_lifeline(self) -> Lifeline:
+        assert self._lifeline is not None
+        return self._lifeline
+
+    def _open_control(self) -> Packets:
+        assert self._control is not None
+        return self._control
+
+
+class ThreadHost:
+    """Threads of this process: for a debugger or a coverage run. It cannot be killed, paused, or outlive a crash."""
+
+    def __init__(self) -> None:
+        self._broker: Broker | None = None
+
+    def start(self, properties: Mapping[str, str], log_path: str) -> None:
+        from kcore.config.broker import BrokerConfig
+        from kcore.config.definition import ConfigException
+        from kcore.server.broker import Broker
+        from kcore.server.run import start
+
+        try:
+            broker = Broker(BrokerConfig(properties))
+            start(broker)
+        except (ConfigException, OSError) as error:
+            raise BrokerNotStarted(f"the broker did not start: {error}") from error
+        self._broker = broker
+
+    def await_start(self, timeout_s: float) -> dict[str, Any]:
+        from kcore.server.run import StartedBroker
+        from kcore.testing.broker_main import description
+
+        return description(StartedBroker(self._open_broker()))
+
+    def is_running(self) -> bool:
+        return self._broker is not None
+
+    def stop(self, timeout_s: float) -> int:
+        broker, self._broker = self._open_broker(), None
+        broker.shutdown()
+        return 1 if broker.failed else 0
+
+    def kill(self) -> None:
+        raise RuntimeError("a broker inside this process cannot be killed; leave in_process out for one of its own")
+
+    def signal(self, number: int) -> None:
+        raise RuntimeError("a broker inside this process cannot be paused; leave in_process out for one of its own")
+
+    def command(self, *command: Any) -> Any:
+        from kcore.testing.fault_commands import carry_out
+
+        answer = carry_out(self._open_broker(), command)
+        if answer[0] == "refused":
+            raise ValueError(answer[1])
+        return answer[1]
+
+    def close(self) -> None:
+        if self._broker is not None:
+            self.stop(0.0)
+
+    def _open_broker(self) -> Broker:
+        assert self._broker is not None
+        return self._broker

@@ -1,0 +1,166 @@
+"""The pytest plugin `kcli`: fixtures that give a test a real broker. pytest loads it where the package is installed.
+
+    def test_orders_arrive(kcli_topic, kcli_producer, kcli_consumer):
+        producer = kcli_producer()
+        ...
+
+Every pytest-xdist worker has a broker of its own, since it is a process of its own. Scope and properties of the shared
+broker are options of the ini file (`kcli_broker_scope`, `kcli_broker_properties`); the fixtures are listed in
+docs/testing.md.
+
+All pytest runs of the environment import this module, also those that use nothing of it: it imports nothing that pytest
+has not imported already.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from kcore.testing.client_factories import ConsumerFactory, ProducerFactory
+    from kcore.testing.embedded_broker import EmbeddedBroker
+
+    BrokerFactory = Callable[..., EmbeddedBroker]
+
+# The instance of kcli_broker that lives.
+SHARED_BROKER: pytest.StashKey[EmbeddedBroker] = pytest.StashKey()
+SCOPES = ("function", "class", "module", "package", "session")
+MARKER = "kcli_topic"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        "kcli_broker_scope", f"how long the fixture kcli_broker lives: {', '.join(SCOPES)}", default="session"
+    )
+    parser.addini(
+        "kcli_broker_properties",
+        "broker configurations of the fixtures' brokers, one NAME=VALUE a line",
+        type="linelist",
+    )
+    parser.addini(
+        "kcli_client",
+        "the client library of kcli_producer and kcli_consumer: confluent-kafka, kafka-python or aiokafka "
+        "(default: the first of them that is installed)",
+        default="",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{MARKER}(partitions=1, config=None, name=None): the topic that the fixture kcli_topic creates"
+    )
+
+
+def broker_scope(fixture_name: str, config: pytest.Config) -> str:
+    """The scope of kcli_broker, as the ini file has it."""
+    scope = str(config.getini("kcli_broker_scope")).strip()
+    if scope not in SCOPES:
+        raise pytest.UsageError(f"kcli_broker_scope = {scope}: must be one of {', '.join(SCOPES)}")
+    return scope
+
+
+def broker_properties(config: pytest.Config) -> dict[str, str]:
+    """The broker configurations of the ini file."""
+    properties = {}
+    for line in config.getini("kcli_broker_properties"):
+        name, separator, value = line.partition("=")
+        if not separator or not name.strip():
+            raise pytest.UsageError(f"kcli_broker_properties: {line!r} is not NAME=VALUE")
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+@pytest.fixture(scope=broker_scope)  # type: ignore[arg-type]
+def kcli_broker(pytestconfig: pytest.Config) -> Iterator[EmbeddedBroker]:
+    """A running broker that tests share: one a session, unless kcli_broker_scope says otherwise.
+
+    One that a test has stopped, killed or paused serves again when the next test begins.
+    """
+    from kcore.testing.embedded_broker import EmbeddedBroker
+
+    with EmbeddedBroker(broker_properties(pytestconfig)) as broker:
+        pytestconfig.stash[SHARED_BROKER] = broker
+        yield broker
+        del pytestconfig.stash[SHARED_BROKER]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    broker = item.config.stash.get(SHARED_BROKER, None)
+    if broker is not None and "kcli_broker" in getattr(item, "fixturenames", ()):
+        serve_again(broker)
+
+
+@pytest.fixture(scope=broker_scope)  # type: ignore[arg-type]
+def kcli_bootstrap_servers(kcli_broker: EmbeddedBroker) -> str:
+    """`host:port` of kcli_broker."""
+    return kcli_broker.bootstrap_servers
+
+
+@pytest.fixture
+def kcli_broker_factory(pytestconfig: pytest.Config) -> Iterator[BrokerFactory]:
+    """Makes brokers of the test's own: `kcli_broker_factory({"num.partitions": 3})` answers a running one.
+
+    Takes what EmbeddedBroker takes, and `start=False` for one that the test starts itself. All end with the test.
+    """
+    from contextlib import ExitStack
+
+    from kcore.testing.embedded_broker import EmbeddedBroker
+
+    with ExitStack() as brokers:
+
+        def make(properties: Any = None, *, start: bool = True, **arguments: Any) -> EmbeddedBroker:
+            broker = EmbeddedBroker({**broker_properties(pytestconfig), **(properties or {})}, **arguments)
+            brokers.callback(broker.close)
+            return broker.start() if start else broker
+
+        yield make
+
+
+@pytest.fixture
+def kcli_function_broker(kcli_broker_factory: BrokerFactory) -> EmbeddedBroker:
+    """A running broker for this test alone, whatever the scope of kcli_broker is."""
+    return kcli_broker_factory()
+
+
+@pytest.fixture
+def kcli_topic(request: pytest.FixtureRequest, kcli_broker: EmbeddedBroker) -> str:
+    """The name of a new topic of kcli_broker; `@pytest.mark.kcli_topic(partitions=3, config={...})` says what kind."""
+    marker = request.node.get_closest_marker(MARKER)
+    arguments = dict(marker.kwargs) if marker is not None else {}
+    try:
+        return kcli_broker.create_topic(arguments.pop("name", None), **arguments)
+    except TypeError as error:
+        raise pytest.UsageError(f"@pytest.mark.{MARKER}: {error}") from None
+
+
+@pytest.fixture
+def kcli_producer(pytestconfig: pytest.Config, kcli_bootstrap_servers: str) -> Iterator[ProducerFactory]:
+    """Makes producers connected to kcli_broker: `kcli_producer(linger_ms=5)`, `kcli_producer("aiokafka")`."""
+    from kcore.testing.client_factories import ProducerFactory
+
+    factory = ProducerFactory(kcli_bootstrap_servers, pytestconfig.getini("kcli_client"))
+    yield factory
+    factory.close()
+
+
+@pytest.fixture
+def kcli_consumer(pytestconfig: pytest.Config, kcli_bootstrap_servers: str) -> Iterator[ConsumerFactory]:
+    """Makes consumers connected to kcli_broker that read from the start: `kcli_consumer(kcli_topic)`."""
+    from kcore.testing.client_factories import ConsumerFactory
+
+    factory = ConsumerFactory(kcli_bootstrap_servers, pytestconfig.getini("kcli_client"))
+    yield factory
+    factory.close()
+
+
+def serve_again(broker: EmbeddedBroker) -> None:
+    """Undoes what a test has done to a broker that others use too."""
+    if broker.is_paused:
+        broker.resume()
+    if not broker.is_running:
+        broker.start()

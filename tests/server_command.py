@@ -1,0 +1,66 @@
+"""`kcli server-start` as a child process, for what is particular to the command; other tests use `BrokerProcess`.
+
+It is ready when its line has come on stdout: nothing is polled. Leaving the `with` block kills it if it still runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+START_TIMEOUT_S = 30.0
+SHOWN_LOG_BYTES = 4_000
+
+
+class ServerCommand:
+    """`environment` is added to this process's; `started` is what the command's line says."""
+
+    def __init__(self, data_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+        self._log_path = data_dir.with_name(data_dir.name + ".log")
+        command = [sys.executable, "-m", "kcli", "server-start", "-o", "json", "--port", "0"]
+        with self._log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--data-dir", str(data_dir)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, **(environment or {})},
+                cwd=Path(__file__).resolve().parent.parent,
+            )
+        self.started: dict[str, Any] = json.loads(self._first_line())
+        self.bootstrap_server = str(self.started["listeners"][0]).rpartition("://")[2]
+        self.port = int(self.bootstrap_server.rpartition(":")[2])
+
+    def _first_line(self) -> str:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], START_TIMEOUT_S)
+        line = self.process.stdout.readline() if ready else ""
+        if not line:
+            self.__exit__()
+            raise AssertionError(f"the broker did not start:\n{self.log()[-SHOWN_LOG_BYTES:]}")
+        return line
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def log(self) -> str:
+        """What it has written to stderr."""
+        return self._log_path.read_text(errors="replace")
+
+    def __enter__(self) -> ServerCommand:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.process.kill()
+        self.process.communicate()
