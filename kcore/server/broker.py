@@ -246,9 +246,17 @@ class Broker:
             self._install_fast_path()
         self._handlers = RequestHandlerPool(self, self.request_channel, self.config.number("num.io.threads"))
         self._handlers.start()
+        self.config.on_change(["num.io.threads"], lambda: self._handlers.resize(self.config.number("num.io.threads")))
+        self.config.on_change(["num.network.threads"], self._note_network_threads)
         self._undo.append(self._stop_handlers)
         self.socket_server.start()
         self._undo.append(self._drain_network)
+
+    def _note_network_threads(self) -> None:
+        LOG.warn(
+            "num.network.threads is %d from the next start on: connections stay with the thread that has them",
+            self.config.number("num.network.threads"),
+        )
 
     def _install_fast_path(self) -> None:
         from kcore.server.fast_path.fetch import FetchPath

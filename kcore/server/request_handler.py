@@ -112,34 +112,56 @@ class RequestHandler:
 
 
 class RequestHandlerPool:
-    """`num.io.threads` threads around one RequestHandler."""
+    """`num.io.threads` threads around one RequestHandler; their number can be changed while they work.
 
-    __slots__ = ("_channel", "_handler", "_threads")
+    A thread that is one too many ends when it has handled what it took, or at the latest when its wait is over.
+    """
+
+    __slots__ = ("_channel", "_handler", "_lock", "_made", "_threads", "_wanted")
 
     def __init__(self, broker: Broker, channel: RequestChannel, count: int) -> None:
         self._channel = channel
         self._handler = RequestHandler(broker)
-        self._threads = [
-            threading.Thread(target=self._run, name=f"kafka-request-handler-{number}", daemon=True)
-            for number in range(count)
-        ]
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._wanted = count
+        self._made = 0
 
     def start(self) -> None:
         """Begins to serve."""
-        for thread in self._threads:
-            thread.start()
+        self.resize(self._wanted)
+
+    def resize(self, count: int) -> None:
+        """Starts threads until there are `count`, or lets some end; none is started once the channel is closed."""
+        with self._lock:
+            self._wanted = count
+            while len(self._threads) < count and not self._channel.closed:
+                thread = threading.Thread(target=self._run, name=f"kafka-request-handler-{self._made}", daemon=True)
+                self._made += 1
+                self._threads.append(thread)
+                thread.start()
 
     def join(self) -> None:
         """Waits for the requests taken to be done, once the channel is closed."""
-        for thread in self._threads:
+        for thread in tuple(self._threads):
             thread.join()
 
     def _run(self) -> None:
         channel = self._channel
         handle = self._handler.handle
-        while True:
+        while not self._leaves():
             requests = channel.receive(BATCH_SIZE, POLL_MS)
             if not requests and channel.closed:
                 return
             for request in requests:
                 handle(request)
+
+    def _leaves(self) -> bool:
+        """Whether the calling thread is one too many; then it is in the pool no more."""
+        if len(self._threads) <= self._wanted:
+            return False
+        with self._lock:
+            if len(self._threads) <= self._wanted:
+                return False
+            self._threads.remove(threading.current_thread())
+            return True

@@ -22,8 +22,11 @@ TEXTS = {
     "max.connections": "The most connections that the broker holds open.",
     "max.connections.per.ip": "The most connections from one address.",
     "max.connections.per.ip.overrides": "Other bounds for some addresses, as ADDRESS:COUNT,...",
-    "num.io.threads": "The threads that handle requests.",
-    "num.network.threads": "The threads that read requests and send responses.",
+    "num.io.threads": "The threads that handle requests; the pool grows and shrinks at once.",
+    "num.network.threads": (
+        "The threads that read requests and send responses. A change takes effect at the next start: connections stay "
+        "with the thread that has them."
+    ),
     "queued.max.request.bytes": (
         "The bytes of requests that are being received, wait for a handler or are handled, before the network "
         "threads stop reading large ones; -1 means without bound. Requests up to 16 KiB are bounded by their "
