@@ -1,9 +1,12 @@
-"""Metrics, and the windows that quotas are measured over (MetricConfigs, QuotaConfig of Kafka 3.9)."""
+"""Metrics, the endpoint that serves them, the windows that quotas are measured over.
+
+MetricConfigs and QuotaConfig of Kafka 3.9; the endpoint is our own, as Kafka reports by JMX.
+"""
 
 from __future__ import annotations
 
 from kcore.config.definition import BOOLEAN, CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, STRING, ConfigKey, unused
-from kcore.config.validators import at_least
+from kcore.config.validators import at_least, between
 
 KEYS = (
     unused("alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1), LOW),
@@ -15,7 +18,12 @@ KEYS = (
     unused("kafka.metrics.polling.interval.secs", INT, 10, at_least(1), LOW),
     unused("kafka.metrics.reporters", LIST, (), importance=LOW),
     unused("metric.reporters", LIST, (), importance=LOW, mode=CLUSTER_WIDE),
+    ConfigKey("metrics.connection.timeout.ms", INT, 10_000, at_least(1), LOW),
+    ConfigKey("metrics.host", STRING, "127.0.0.1"),
+    ConfigKey("metrics.max.connections", INT, 16, at_least(1), LOW),
+    ConfigKey("metrics.max.topics", INT, 1000, at_least(0), LOW),
     unused("metrics.num.samples", INT, 2, at_least(1), LOW),
+    ConfigKey("metrics.port", INT, -1, between(-1, 65535)),
     unused("metrics.recording.level", STRING, "INFO", importance=LOW),
     unused("metrics.sample.window.ms", LONG, 30_000, at_least(1), LOW),
     ConfigKey("quota.window.num", INT, 11, at_least(1), LOW),

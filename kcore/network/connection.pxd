@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.memory_pool cimport MemoryClaim
 from kcore.network.receive_buffer cimport BufferPool
+from kcore.network.request_timing cimport RequestTiming, TimingQueue
 from kcore.network.response cimport Response, ResponsePart
 from kcore.platform.disk cimport DiskOperations
 from kcore.transport.byte_stream cimport ByteStream
@@ -63,6 +64,11 @@ cdef struct Connection:
     Connection* idle_next        # less recently active ones come first
     Connection* idle_previous
     int64_t last_active_ns
+    int64_t received_ns          # when bytes came last, or when it was unmuted
+    RequestTiming timing         # of the request that is being executed or in flight
+    TimingQueue timings          # of those whose answers are not sent
+    int64_t bytes_enqueued       # of answers since the beginning
+    int64_t bytes_sent
 
 # Nothing that it sends is executed for now.
 cdef inline bint is_muted(const Connection* connection) noexcept nogil:

@@ -19,6 +19,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove
 from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool
 from kcore.network.receive_buffer cimport BufferPool, RECEIVE_CHUNK, buffer_capacity, pool_give, pool_take
+from kcore.network.request_timing cimport timings_trim
 from kcore.network.response cimport Response, ResponsePart, release_part, response_free
 from kcore.platform.disk cimport DiskOperations, iovec
 from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream
@@ -45,6 +46,7 @@ cdef void connection_free(Connection* connection, BufferPool* pool) noexcept nog
     connection.stream.close(connection.stream)
     release_buffer(connection, pool)
     (<MemoryPool>pool.memory).cancel(&connection.claim)
+    timings_trim(&connection.timings, True)
     free(connection.parts)
     free(connection)
 
@@ -143,6 +145,7 @@ cdef ReceiveStatus connection_receive(Connection* connection, BufferPool* pool, 
 
 cdef void connection_park(Connection* connection, BufferPool* pool) noexcept nogil:
     cdef size_t kept = buffered_bytes(connection)
+    timings_trim(&connection.timings, False)
     if kept == 0:
         release_buffer(connection, pool)
     elif kept <= UNCOUNTED_BYTES and connection.capacity > UNCOUNTED_BYTES:
@@ -198,6 +201,7 @@ cdef bint connection_enqueue(Connection* connection, Response* response, const D
         part[0] = response.parts[i]
         if part.data == NULL and part.size_bytes < COPIED_RANGE:
             whole = copy_file_range(part, disk) and whole
+        connection.bytes_enqueued += part.size_bytes
         connection.count += 1
     if response.close_after:
         connection.close_after_send = True
@@ -274,5 +278,6 @@ cdef FlushStatus connection_flush(Connection* connection, const DiskOperations* 
         if size < 0:
             return FLUSH_FAILED
         sent[0] += size
+        connection.bytes_sent += size
         bytes_sent(connection, size)
     return FLUSHED

@@ -9,6 +9,7 @@ from kcore.network.epoll cimport epoll_event
 from kcore.network.processor_inbox cimport Inbox, ProcessorMessage
 from kcore.network.receive_buffer cimport BufferPool
 from kcore.network.request_channel cimport RequestChannel
+from kcore.network.request_metrics cimport RequestMetrics
 from kcore.network.response cimport Response
 from kcore.network.selector cimport Selector
 from kcore.network.throttle_queue cimport ThrottleQueue
@@ -31,6 +32,11 @@ cdef struct ProcessorCounters:
     int64_t connections_refused  # closed for breaking a rule of the protocol
     int64_t idle_ns              # spent waiting in epoll
 
+# Likewise, of one listener.
+cdef struct ListenerCounters:
+    int64_t opened
+    int64_t closed
+
 # What became of the frames that a connection had buffered.
 cdef enum Progress:
     PROGRESS_CLOSED = 0          # the connection is gone
@@ -50,6 +56,8 @@ cdef class Processor:
     cdef BufferPool pool
     cdef ProcessorLimits limits
     cdef ProcessorCounters counters
+    cdef ListenerCounters listener_counters[64]
+    cdef RequestMetrics metrics
     cdef RequestChannel channel
     cdef DispatchTable dispatch
     cdef ClientQuotaManager quotas
@@ -61,7 +69,8 @@ cdef class Processor:
     cdef int64_t* connection_count
     cdef int32_t draining
     cdef int64_t drain_deadline_ns
-    cdef int64_t now_ns
+    cdef int64_t now_ns              # when the last wait ended
+    cdef int64_t clock_ns            # the clock when it was last looked at
     cdef int64_t trim_due_ns
     cdef int64_t free_buffer_bytes   # of the pool, for other threads to read
     cdef Response scratch        # what native handlers fill, one request after another
@@ -74,6 +83,7 @@ cdef class Processor:
 
     # The loop.
     cdef void loop(self) noexcept nogil
+    cdef int64_t look_at_clock(self) noexcept nogil
     cdef int wait(self, epoll_event* events) noexcept nogil
     cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil
     cdef void on_event(self, const epoll_event* event) noexcept nogil
@@ -100,6 +110,9 @@ cdef class Processor:
     cdef bint hand_over(self, Connection* connection, const NativeRequest* request) noexcept nogil
     cdef bint enqueue(self, Connection* connection, Response* response) noexcept nogil
     cdef bint flush(self, Connection* connection) noexcept nogil
+    cdef void answered(self, Connection* connection, const Response* response) noexcept nogil
+    cdef void queue_timing(self, Connection* connection) noexcept nogil
+    cdef void end_timings(self, Connection* connection, int64_t bytes_sent) noexcept nogil
     cdef void refuse(self, Connection* connection, const char* rule, int64_t first, int64_t second) noexcept nogil
     cdef void shake_hands(self, Connection* connection) noexcept nogil
     cdef void arm(self, Connection* connection) noexcept nogil

@@ -25,9 +25,10 @@ Concurrency: all state belongs to the loop's thread, except the inbox (its own l
 """
 
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
+from kcore.metrics.histogram cimport count
 from kcore.network.connection cimport (
     FLUSH_FAILED, FLUSH_YIELD, LISTED_READY, LISTED_STALLED, LISTED_STARVED, RECEIVE_DRAINED, RECEIVE_END,
     RECEIVE_FAILED, RECEIVE_STARVED, UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
@@ -50,6 +51,8 @@ from kcore.network.processor_inbox cimport (
 from kcore.network.receive_buffer cimport RECEIVE_CHUNK, buffer_capacity, pool_free, pool_trim
 from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, RequestChannel
 from kcore.network.request_header cimport read_request_header
+from kcore.network.request_metrics cimport RequestMetrics
+from kcore.network.request_timing cimport RequestTiming, timing_begin, timings_first, timings_pop, timings_push
 from kcore.network.response cimport Response, response_free, response_init, response_seal
 from kcore.network.selector cimport (
     WAKEUP, selector_add, selector_free, selector_init, selector_modify, selector_select,
@@ -77,11 +80,6 @@ cdef enum:
     NANOSECONDS_PER_MS = 1000000
 
 
-cdef inline void count(int64_t* counter, int64_t amount) noexcept nogil:
-    """One writer, many readers: no locked instruction is needed."""
-    atomic_store_64(counter, counter[0] + amount)
-
-
 # Until there is authentication, everybody is this one (KafkaPrincipal.ANONYMOUS).
 cdef const char* ANONYMOUS_USER = b"ANONYMOUS"
 
@@ -102,6 +100,7 @@ cdef class Processor:
         cdef StreamFactory factory
         table_init(&self.table, index)
         self.channel = channel
+        self.metrics = RequestMetrics()
         self.pool.memory = <void*>channel.memory
         self.dispatch = dispatch
         self.quotas = quotas
@@ -183,12 +182,18 @@ cdef class Processor:
                 break
         self.close_everything()
 
+    cdef int64_t look_at_clock(self) noexcept nogil:
+        self.clock_ns = self.disk.monotonic_ns(self.disk.context)
+        return self.clock_ns
+
     cdef int wait(self, epoll_event* events) noexcept nogil:
-        cdef int64_t started_ns = self.disk.monotonic_ns(self.disk.context)
+        # Whatever was done since the clock was last looked at took no time worth a look.
+        cdef int64_t started_ns = self.clock_ns if self.clock_ns else self.look_at_clock()
         cdef int timeout_ms = self.wait_timeout_ms(started_ns)
         cdef int ready
         self.now_ns = started_ns
         ready = selector_select(&self.selector, events, timeout_ms, self.disk, &self.now_ns)
+        self.clock_ns = self.now_ns
         if timeout_ms != 0:
             count(&self.counters.idle_ns, self.now_ns - started_ns)
         return ready
@@ -256,6 +261,7 @@ cdef class Processor:
             self.close(connection)
         elif connection.in_flight:
             connection.in_flight = False
+            self.answered(connection, &message.response)
             if self.enqueue(connection, &message.response):
                 self.serve(connection)
 
@@ -282,6 +288,7 @@ cdef class Processor:
         table_touch(&self.table, connection, self.now_ns)
         atomic_add_64(self.connection_count, 1)
         count(&self.counters.connections_opened, 1)
+        count(&self.listener_counters[connection.listener].opened, 1)
         connection.interest = EPOLLIN
         if not selector_add(&self.selector, stream.socket, connection.id, EPOLLIN):
             self.close(connection)
@@ -315,6 +322,7 @@ cdef class Processor:
         cdef Connection* connection = throttle_first(&self.throttled)
         while connection != NULL and connection.throttled_until_ns <= self.now_ns:
             throttle_remove(&self.throttled, connection)
+            connection.received_ns = self.now_ns
             if not connection.in_flight:
                 table_list(&self.table, connection, LISTED_READY)
             connection = throttle_first(&self.throttled)
@@ -405,7 +413,9 @@ cdef class Processor:
         cdef int64_t received
         cdef ReceiveStatus status = connection_receive(connection, &self.pool, &received)
         received_in_turn[0] += received
-        count(&self.counters.bytes_in, received)
+        if received > 0:
+            count(&self.counters.bytes_in, received)
+            connection.received_ns = self.look_at_clock()
         if status == RECEIVE_FAILED:
             return False
         if status == RECEIVE_STARVED:
@@ -461,7 +471,8 @@ cdef class Processor:
             return True
         request.connection = connection.id
         request.listener = connection.listener
-        request.received_ns = self.now_ns
+        request.received_ns = connection.received_ns
+        timing_begin(&connection.timing, &request, self.clock_ns)
         request.user = <const uint8_t*>ANONYMOUS_USER
         request.user_size = ANONYMOUS_SIZE
         request.started_ns = request.network_ns = 0
@@ -470,6 +481,9 @@ cdef class Processor:
             request.network_ns = connection.network_ns
             connection.network_ns = 0
         disposition = self.ask_native_handler(&request)
+        if disposition == RESPONDED or disposition == DELAYED:
+            connection.timing.left_ns = connection.timing.completed_ns = self.look_at_clock()
+            connection.timing.native = True
         if disposition == RESPONDED:
             return self.enqueue(connection, &self.scratch)
         if disposition == DELAYED:
@@ -510,6 +524,7 @@ cdef class Processor:
     cdef bint enqueue(self, Connection* connection, Response* response) noexcept nogil:
         """Puts an answer behind those that wait to be sent; False when the connection had to be closed."""
         cdef bint sendable = True
+        cdef int64_t before = connection.bytes_enqueued
         if response.throttle_ms > 0:
             throttle_add(&self.throttled, connection, self.disk.monotonic_ns(self.disk.context)
                          + response.throttle_ms * <int64_t>NANOSECONDS_PER_MS)
@@ -517,9 +532,13 @@ cdef class Processor:
             connection.close_after_send = connection.close_after_send or response.close_after
         else:
             sendable = response_seal(response) and connection_enqueue(connection, response, self.disk)
+            connection.timing.response_bytes = max(<int64_t>0, connection.bytes_enqueued - before - LENGTH_PREFIX)
+        connection.timing.has_error = response.has_error
+        connection.timing.throttle_ms = response.throttle_ms
+        self.queue_timing(connection)
         if response.count:
             response_free(response)
-        response.close_after = response.empty = response.failed = False
+        response.close_after = response.empty = response.failed = response.has_error = False
         response.throttle_ms = 0
         if not sendable:
             self.close(connection)
@@ -532,6 +551,8 @@ cdef class Processor:
         if has_unsent(connection):
             status = connection_flush(connection, self.disk, SENT_A_TURN, &sent)
             count(&self.counters.bytes_out, sent)
+            self.look_at_clock()
+            self.end_timings(connection, connection.bytes_sent)
             if status == FLUSH_FAILED:
                 self.close(connection)
                 return False
@@ -541,6 +562,33 @@ cdef class Processor:
             self.close(connection)
             return False
         return True
+
+    cdef void answered(self, Connection* connection, const Response* response) noexcept nogil:
+        """Notes when a request that was in flight was worked on."""
+        cdef RequestTiming* timing = &connection.timing
+        timing.completed_ns = max(response.completed_ns, timing.left_ns)
+        if response.begun_ns:
+            timing.begun_ns = response.begun_ns
+            timing.left_ns = response.left_ns if response.left_ns else timing.completed_ns
+        # Kafka reads nothing from a muted connection: what came meanwhile counts as received when it goes on.
+        connection.received_ns = self.now_ns
+
+    cdef void queue_timing(self, Connection* connection) noexcept nogil:
+        """The answer stands in its queue; one without bytes has gone already when nothing stands before it."""
+        connection.timing.sending_ns = max(self.clock_ns, connection.timing.completed_ns)
+        connection.timing.sent_at = connection.bytes_enqueued
+        timings_push(&connection.timings, &connection.timing)
+        if not has_unsent(connection):
+            self.end_timings(connection, connection.bytes_sent)
+
+    cdef void end_timings(self, Connection* connection, int64_t bytes_sent) noexcept nogil:
+        """Counts the requests whose answers are among the first `bytes_sent` bytes of the connection."""
+        cdef RequestTiming* timing = timings_first(&connection.timings)
+        while timing != NULL and timing.sent_at <= bytes_sent:
+            timing.ended_ns = max(self.clock_ns, timing.sending_ns)
+            self.metrics.record(timing)
+            timings_pop(&connection.timings)
+            timing = timings_first(&connection.timings)
 
     cdef void shake_hands(self, Connection* connection) noexcept nogil:
         cdef int status = connection.stream.handshake(connection.stream)
@@ -577,6 +625,9 @@ cdef class Processor:
             selector_modify(&self.selector, connection.stream.socket, connection.id, interest)
 
     cdef void close(self, Connection* connection) noexcept nogil:
+        # As in Kafka, answers that will never be sent end now.
+        self.end_timings(connection, INT64_MAX)
+        count(&self.listener_counters[connection.listener].closed, 1)
         table_remove(&self.table, connection)
         throttle_remove(&self.throttled, connection)
         connection_free(connection, &self.pool)

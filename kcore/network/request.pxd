@@ -20,6 +20,8 @@ cdef QueuedRequest* queued_request_new(const NativeRequest* request, const Endpo
 cdef class ResponseSink:
     # Base of SocketServer: what a request needs of it.
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil
+    # Nanoseconds of the clock by which requests are timed.
+    cdef int64_t now_ns(self) noexcept nogil
 
 
 cdef class Request:
@@ -41,6 +43,8 @@ cdef class Request:
     cdef readonly int64_t received_ns
     cdef readonly int64_t network_ns
     cdef readonly str user
+    cdef int64_t begun_ns
+    cdef int64_t left_ns
 
 # What a request of `size` bytes that waits for a handler or is handled counts for in the MemoryPool.
 cdef inline int64_t charge_of(size_t size) noexcept nogil:

@@ -42,6 +42,9 @@ cdef class ResponseSink:
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil:
         pass
 
+    cdef int64_t now_ns(self) noexcept nogil:
+        return 0
+
 
 # A request that dies in a cycle of references, such as that of a traceback, still needs its sink and its memory pool.
 @cython.no_gc_clear
@@ -69,6 +72,16 @@ cdef class Request:
     def local_port(self) -> int:
         return self.local_endpoint.port
 
+    def begin(self) -> None:
+        """A handler takes the request up: its time in the queue ends here."""
+        if self.sink is not None:
+            self.begun_ns = self.sink.now_ns()
+
+    def leave(self) -> None:
+        """The handler has done its part; what is not answered by now waits for something else."""
+        if not self.answered and self.sink is not None:
+            self.left_ns = self.sink.now_ns()
+
     def respond(self, payload: bytes | None, close: bool = False, throttle_ms: int = 0) -> None:
         """Sends the response header and body without their length; None sends nothing (acks=0) and goes on.
 
@@ -88,6 +101,8 @@ cdef class Request:
         response.close_after = close
         response.empty = payload is None
         response.throttle_ms = throttle_ms
+        response.begun_ns = self.begun_ns
+        response.left_ns = self.left_ns
         if payload is not None:
             target = response_bytes(&response, <size_t>PyBytes_GET_SIZE(payload))
             if target == NULL:

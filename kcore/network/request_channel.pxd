@@ -33,6 +33,7 @@ cdef class RequestChannel(HandlerEventSink):
     cdef int64_t queued
     cdef int64_t max_queued
     cdef int32_t waiting
+    cdef int64_t idle_ns         # that handler threads have waited, all together
     cdef bint starved
     cdef bint is_closed
     cdef int[256] wakeups

@@ -14,6 +14,7 @@ import time
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
+from kcore.metrics.histogram cimport count
 from kcore.network.dispatch cimport NativeRequest
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.epoll cimport eventfd_write
@@ -22,7 +23,7 @@ from kcore.network.request cimport (
     QueuedRequest, Request, ResponseSink, charge_of, queued_request_new, request_from_queue,
 )
 from kcore.platform.sync cimport (
-    CLOCK_MONOTONIC, pthread_cond_broadcast, pthread_cond_destroy, pthread_cond_init, pthread_cond_signal,
+    CLOCK_MONOTONIC, atomic_load_64, clock_gettime, pthread_cond_broadcast, pthread_cond_destroy, pthread_cond_init, pthread_cond_signal,
     pthread_cond_timedwait, pthread_condattr_destroy, pthread_condattr_init, pthread_condattr_setclock,
     pthread_condattr_t, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock, timespec,
 )
@@ -142,6 +143,7 @@ cdef class RequestChannel(HandlerEventSink):
 
     cdef void wait(self, int32_t limit, int64_t deadline_ns, Haul* haul) noexcept nogil:
         cdef timespec deadline
+        cdef int64_t began_ns
         cdef bint timed_out = False
         deadline.tv_sec = <long>(deadline_ns // NANOSECONDS)
         deadline.tv_nsec = <long>(deadline_ns % NANOSECONDS)
@@ -150,7 +152,9 @@ cdef class RequestChannel(HandlerEventSink):
         pthread_mutex_lock(&self.lock)
         while self.first == NULL and self.first_event == NULL and not self.is_closed and not timed_out:
             self.waiting += 1
+            began_ns = monotonic_ns()
             timed_out = pthread_cond_timedwait(&self.available, &self.lock, &deadline) != 0
+            count(&self.idle_ns, monotonic_ns() - began_ns)
             self.waiting -= 1
         haul.events = self.first_event
         self.first_event = self.last_event = NULL
@@ -205,6 +209,11 @@ cdef class RequestChannel(HandlerEventSink):
         """Requests that wait for a handler (Kafka's RequestQueueSize)."""
         return self.queued
 
+    @property
+    def handler_idle_ns(self) -> int:
+        """How long handler threads have waited for something to do, all together."""
+        return atomic_load_64(&self.idle_ns)
+
     def discard(self) -> None:
         """Drops whatever is queued."""
         cdef Haul haul
@@ -224,6 +233,12 @@ cdef class RequestChannel(HandlerEventSink):
                 event.drop(event)
         while haul.requests != NULL:
             take_first(&haul, self)
+
+
+cdef int64_t monotonic_ns() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t>now.tv_sec * NANOSECONDS + now.tv_nsec
 
 
 cdef Request take_first(Haul* haul, RequestChannel channel):

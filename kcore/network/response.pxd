@@ -25,6 +25,12 @@ cdef struct Response:
     bint empty                   # acks=0: nothing goes out, the connection is unmuted
     int32_t throttle_ms          # how long the connection is muted after this answer, for it exceeded a quota
     bint failed                  # memory ran out while it was built: the connection is closed instead of sending it
+    bint has_error               # native handlers: one of its error codes is not NONE
+    # When, by the server's clock, 0 where it was not so: a handler took the request up and had done its part, the
+    # answer was ready.
+    int64_t begun_ns
+    int64_t left_ns
+    int64_t completed_ns
 
 cdef void response_init(Response* response) noexcept nogil
 # Gives up what was not sent: frees bytes, calls releases. The response may be filled anew afterwards.

@@ -5,6 +5,7 @@ from kcore.network.acceptor cimport Acceptor
 from kcore.network.dispatch cimport DispatchTable
 from kcore.network.request cimport ResponseSink
 from kcore.network.request_channel cimport RequestChannel
+from kcore.network.request_metrics cimport RequestErrors
 from kcore.network.response cimport Response
 from kcore.platform.disk cimport Disk
 from kcore.quota.client_quota_manager cimport ClientQuotaManager
@@ -24,6 +25,7 @@ cdef class SocketServer(ResponseSink):
     cdef void* reactor[256]      # Processor, by the number that a connection's id carries
     cdef int32_t processor_count
     cdef int64_t open_connections
+    cdef readonly RequestErrors errors
 
     # Queues a response for a connection from any thread, takes over its parts, unmutes the connection once it is
     # queued; frees it silently when the connection is gone. Takes the processor's queue lock only.

@@ -15,11 +15,13 @@ from kcore.network.connection_table cimport MAX_PROCESSORS, processor_of
 from kcore.network.dispatch cimport DispatchTable
 from kcore.network.processor cimport Processor
 from kcore.network.request_channel cimport RequestChannel
+from kcore.network.request_metrics cimport RequestErrors
 from kcore.network.response cimport Response, response_free
 from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport atomic_load_64
 from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
+from kcore.network.request_metrics import ApiTotals, totals
 from kcore.transport.plaintext import PlaintextFactory
 
 COUNTERS = (
@@ -60,6 +62,7 @@ cdef class SocketServer(ResponseSink):
         self.quotas = ClientQuotaManager(disk) if quotas is None else quotas
         self.channel = channel
         self.bound = []
+        self.errors = RequestErrors()
         self.threads = []
         self.processors = []
         channel.attach(self)
@@ -84,10 +87,14 @@ cdef class SocketServer(ResponseSink):
 
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil:
         cdef int processor = processor_of(connection)
+        response.completed_ns = self.now_ns()
         if processor < self.processor_count:
             (<Processor>self.reactor[processor]).post_response(connection, response)
         else:
             response_free(response)
+
+    cdef int64_t now_ns(self) noexcept nogil:
+        return self.disk.operations.monotonic_ns(self.disk.operations.context)
 
     def bind(self) -> None:
         """Opens the listening sockets; clients may connect from here on and are served from `start` on."""
@@ -148,6 +155,22 @@ cdef class SocketServer(ResponseSink):
             for name, value in processor_counters(processor).items():
                 totals[name] += value
         return totals
+
+    def request_totals(self) -> dict[int, ApiTotals]:
+        """What was counted of requests, by API key."""
+        cdef Processor processor
+        return totals([processor.metrics for processor in self.processors], self.errors)
+
+    def listener_connections(self) -> list[tuple[int, int, int, int]]:
+        """(listener, processor, connections opened, closed) for each pair, by their numbers."""
+        cdef Processor processor
+        cdef int listener
+        return [
+            (listener, index, atomic_load_64(&processor.listener_counters[listener].opened),
+             atomic_load_64(&processor.listener_counters[listener].closed))
+            for index, processor in enumerate(self.processors)
+            for listener in range(len(self.listeners))
+        ]
 
     def free_buffer_bytes(self) -> int:
         """What the processors hold of warm receive buffers that no connection uses."""

@@ -1,6 +1,7 @@
 """One replica of a partition, as the broker that holds it sees it."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from kcore.metrics.topic_counters cimport TopicCounters
 from kcore.platform.sync cimport pthread_rwlock_t
 from kcore.purgatory.purgatory cimport Purgatory
 from kcore.replication.partition_watch cimport PartitionWatch, PartitionWatchers
@@ -23,6 +24,8 @@ cdef class Partition:
     cdef readonly int local_broker_id
     cdef readonly bint is_internal       # of a topic that brokers keep for themselves
     cdef uint64_t key                    # names the partition in the purgatories; never used again
+    cdef TopicCounters served            # written by any thread, with atomic additions
+    cdef TopicCounters appended_before   # of the log, by whoever led it before this object
     cdef int32_t pins                    # native users; the object must outlive them
     cdef pthread_rwlock_t leader_lock    # guards what follows
     cdef bint leads
@@ -45,6 +48,10 @@ cdef class Partition:
     # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`.
     cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
                                   int32_t leader_epoch, ReadResult* result) noexcept nogil
+    # Counts records that leave in an answer.
+    cdef void count_bytes_out(self, int64_t size_bytes) noexcept nogil
+    # Adds BrokerTopicMetrics of this partition.
+    cdef void add_counters(self, TopicCounters* total) noexcept nogil
     # NONE when this broker leads in the epoch the client believes in.
     cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil
     # Whether every in-sync replica has what precedes `offset`; the error of a produce that waits for it otherwise.

@@ -14,12 +14,13 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from kcore.errors cimport (
-    FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    CORRUPT_MESSAGE, FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR,
 )
+from kcore.metrics.topic_counters cimport topic_counters_add
 from kcore.platform.disk cimport DiskOperations
 from kcore.platform.sync cimport (
-    atomic_add_32, atomic_load_32, pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock,
+    atomic_add_32, atomic_add_64, atomic_load_32, pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock,
     pthread_rwlock_unlock, pthread_rwlock_wrlock,
 )
 from kcore.purgatory.purgatory cimport Purgatory
@@ -75,6 +76,7 @@ cdef class Partition:
         self.produce_purgatory = produce_purgatory
         self.replica_ids = []
         self.in_sync_ids = []
+        topic_counters_add(&self.appended_before, &log.appended, 1)
         last_key += 1
         self.key = last_key
 
@@ -167,6 +169,9 @@ cdef class Partition:
             return error
         pthread_rwlock_unlock(&self.leader_lock)
         set_append_error(result, error)
+        atomic_add_64(&self.served.produce_requests, 1)
+        if error == NOT_ENOUGH_REPLICAS:
+            atomic_add_64(&self.served.failed_produce_requests, 1)
         return error
 
     cdef bint advance_high_watermark(self) noexcept nogil:
@@ -215,6 +220,7 @@ cdef class Partition:
     cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
                                   int32_t leader_epoch, ReadResult* result) noexcept nogil:
         cdef int16_t error = self.check_leadership(leader_epoch)
+        atomic_add_64(&self.served.fetch_requests, 1)
         if error != NONE:
             result.error = error
             result.segment = NULL
@@ -225,7 +231,19 @@ cdef class Partition:
         if error == KAFKA_STORAGE_ERROR and self.check_leadership(leader_epoch) != NONE:
             # The partition left between the two: that is no failure of a disk.
             error = result.error = NOT_LEADER_OR_FOLLOWER
+        if error == CORRUPT_MESSAGE:
+            # What a client can do nothing about; the other errors are answers (`ReplicaManager.readFromLog`).
+            atomic_add_64(&self.served.failed_fetch_requests, 1)
         return error
+
+    cdef void count_bytes_out(self, int64_t size_bytes) noexcept nogil:
+        if size_bytes > 0:
+            atomic_add_64(&self.served.bytes_out, size_bytes)
+
+    cdef void add_counters(self, TopicCounters* total) noexcept nogil:
+        topic_counters_add(total, &self.served, 1)
+        topic_counters_add(total, &self.log.appended, 1)
+        topic_counters_add(total, &self.appended_before, -1)
 
     cdef void* pin(self) noexcept nogil:
         atomic_add_32(&self.pins, 1)
@@ -284,6 +302,10 @@ cdef class Partition:
         outcome.position = result.position
         return outcome
 
+    def note_bytes_out(self, int64_t size_bytes):
+        """Counts records that leave in an answer."""
+        self.count_bytes_out(size_bytes)
+
     def leadership_error(self, int leader_epoch=-1):
         """The wire code that a client believing in `leader_epoch` is to get; 0 when all is well."""
         return self.check_leadership(leader_epoch)
@@ -303,6 +325,10 @@ cdef class Partition:
     @property
     def in_sync_replicas(self):
         return list(self.in_sync_ids)
+
+    @property
+    def min_in_sync_replicas(self):
+        return self.min_in_sync
 
     @property
     def high_watermark(self):

@@ -5,10 +5,12 @@ is kept alive by `retired` until its last pin is gone, so no lookup ever yields 
 """
 
 from cython.operator cimport dereference
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memset
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 
+from kcore.metrics.topic_counters cimport TOPIC_COUNTER_COUNT, TopicCounters, topic_counters_add
 from kcore.platform.sync cimport (
     pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock, pthread_rwlock_unlock,
     pthread_rwlock_wrlock,
@@ -94,9 +96,40 @@ cdef class ReplicaManager:
             (<PartitionTable*>self.table).by_id.erase(id_key)
             pthread_rwlock_unlock(&self.table_lock)
         partition.close()
-        self.retired = [old for old in self.retired if old.is_in_use]
+        self.bury()
         self.retired.append(partition)
         return partition
+
+    cdef int bury(self) except -1:
+        """Forgets the retired that nobody uses any more, but not what they counted: sums never go back."""
+        cdef Partition partition
+        cdef list living = []
+        for partition in self.retired:
+            if partition.is_in_use:
+                living.append(partition)
+            else:
+                partition.add_counters(&self.gone)
+        self.retired = living
+        return 0
+
+    def topic_counters(self):
+        """What was counted of each topic that has partitions here, by TOPIC_COUNTERS, and of all there ever were."""
+        cdef dict topics = {}
+        cdef Partition partition
+        cdef TopicCounters total = self.gone
+        cdef TopicCounters own
+        cdef list partitions = list(self.partitions.values())
+        for partition in partitions:
+            memset(&own, 0, sizeof(own))
+            partition.add_counters(&own)
+            topic_counters_add(&total, &own, 1)
+            if partition.topic in topics:
+                topics[partition.topic] = [a + b for a, b in zip(topics[partition.topic], counters_list(&own))]
+            else:
+                topics[partition.topic] = counters_list(&own)
+        for partition in list(self.retired):
+            partition.add_counters(&total)
+        return topics, counters_list(&total)
 
     def partition(self, str topic not None, int index):
         """The Partition of a topic's name and index, or None."""
@@ -105,6 +138,12 @@ cdef class ReplicaManager:
     def all_partitions(self):
         """Every partition held, in no order."""
         return list(self.partitions.values())
+
+
+cdef list counters_list(const TopicCounters* counters):
+    cdef const int64_t* values = <const int64_t*>counters
+    cdef int i
+    return [values[i] for i in range(TOPIC_COUNTER_COUNT)]
 
 
 cdef inline void* pin(ReplicaManager manager, unordered_map[string, void*]* table, string key) noexcept nogil:

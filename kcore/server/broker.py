@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from kcore.config.broker import BrokerConfig
     from kcore.controller.metadata_store import MetadataStore
     from kcore.metadata.image import MetadataImage
+    from kcore.metrics.registry import Registry
     from kcore.platform.disk import Disk
+    from kcore.server.metrics_endpoint import MetricsEndpoint
     from kcore.server.request_context import Connection
 
 LOG = get_logger("kcore.server.broker")
@@ -91,6 +93,8 @@ class Broker:
         self._on_fatal = on_fatal
         self._undo: list[Callable[[], None]] = []
         self._registration: BrokerRegistration | None = None
+        self._metrics: Registry | None = None
+        self.metrics_endpoint: MetricsEndpoint | None = None
         self._store = store
         self.scheduler = Scheduler()
         self.metadata_cache = MetadataCache()
@@ -104,6 +108,7 @@ class Broker:
         try:
             for warning in self.config.warnings:
                 LOG.warn("%s", warning)
+            self._start_metrics()
             self._open_storage()
             self._start_network()
             self._join_cluster()
@@ -113,6 +118,29 @@ class Broker:
             raise
         self.state = RUNNING
         LOG.info("Started broker %d of cluster %s", self.broker_id, self.cluster_id)
+
+    def _start_metrics(self) -> None:
+        """The endpoint for Prometheus, where one is wanted: it comes first and goes last, to tell of recovery too."""
+        port = self.config.number("metrics.port")
+        if port < 0:
+            return
+        from kcore.metrics.registry import Registry
+        from kcore.server.broker_metrics import register_early
+        from kcore.server.metrics_endpoint import MetricsEndpoint
+
+        self._metrics = registry = Registry()
+        register_early(self, registry)
+        self.metrics_endpoint = MetricsEndpoint(
+            self.config.text("metrics.host") or "",
+            port,
+            registry.render,
+            lambda: self.state == RUNNING,
+            max_connections=self.config.number("metrics.max.connections"),
+            timeout_ms=self.config.number("metrics.connection.timeout.ms"),
+        )
+        self.metrics_endpoint.start()
+        self._undo.append(self.metrics_endpoint.stop)
+        LOG.info("Metrics are served at %s", self.metrics_endpoint.url)
 
     def _open_storage(self) -> None:
         """Log directories, metadata store, logs."""
@@ -251,6 +279,10 @@ class Broker:
         self._undo.append(self._stop_handlers)
         self.socket_server.start()
         self._undo.append(self._drain_network)
+        if self._metrics is not None:
+            from kcore.server.broker_metrics import BrokerMetrics
+
+            BrokerMetrics(self).register(self._metrics)
 
     def _note_network_threads(self) -> None:
         LOG.warn(

@@ -14,6 +14,7 @@ import time
 
 from kcore.logger import get_logger
 from kcore.quota.client_quota_manager import REQUEST
+from kcore.server.error_counts import count_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class RequestContext:
             LOG.error("The response to %s cannot be encoded", self, cause=error)
             self.close()
             return
+        count_errors(self.broker.socket_server.errors, self.api.key, fields)
         self._answer(payload, close=False)
 
     # Quotas

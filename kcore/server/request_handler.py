@@ -154,7 +154,9 @@ class RequestHandlerPool:
             if not requests and channel.closed:
                 return
             for request in requests:
+                request.begin()
                 handle(request)
+                request.leave()
 
     def _leaves(self) -> bool:
         """Whether the calling thread is one too many; then it is in the pool no more."""

@@ -7,6 +7,7 @@ and tests.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from kcore.metrics.topic_counters cimport TopicCounters
 from kcore.record.batch cimport BatchHeader
 from kcore.record.validator cimport ValidationResult
 from kcore.storage.leader_epoch_cache cimport LeaderEpochCache
@@ -54,6 +55,7 @@ cdef class Log(LocalLog):
     cdef object on_failure
     cdef bint failure_reported
     cdef int64_t first_offset                    # the log start offset
+    cdef TopicCounters appended                  # written under append_lock
     cdef LogOffsetMetadata high_watermark_at
     cdef LogOffsetMetadata first_unstable_at     # offset -1 when no transaction is undecided
 
@@ -79,6 +81,8 @@ cdef class Log(LocalLog):
                                   const ValidationResult* validated, AppendResult* result) noexcept nogil
     cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
                            int64_t now_ms) noexcept nogil
+    cdef void count_append(self, size_t size, const ValidationResult* validated,
+                           const AppendResult* result) noexcept nogil
     cdef void assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil
     cdef int truncate_locked(self, int64_t offset) noexcept nogil
     cdef int restart_locked(self, int64_t offset) noexcept nogil

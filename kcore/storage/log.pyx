@@ -19,7 +19,10 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from kcore import errors
-from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE
+from kcore.errors cimport (
+    CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, MESSAGE_TOO_LARGE, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE,
+)
+from kcore.metrics.histogram cimport count
 from kcore.platform.disk cimport Disk, DiskStat
 from kcore.platform.sync cimport (
     atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
@@ -165,6 +168,7 @@ cdef class Log(LocalLog):
                 self.append_validated(records, size, origin, now_ms, &validated, result)
         result.log_start_offset = self.first_offset
         result.log_end_offset = self.next_offset
+        self.count_append(size, &validated, result)
         pthread_mutex_unlock(&self.append_lock)
         free_validation_result(&validated)
         if result.error == NONE:
@@ -227,6 +231,20 @@ cdef class Log(LocalLog):
         result.log_append_time_ms = validated.log_append_time_ms
         result.record_count = validated.record_count
         return NONE
+
+    cdef void count_append(self, size_t size, const ValidationResult* validated,
+                           const AppendResult* result) noexcept nogil:
+        """BrokerTopicMetrics, by the rules of `ReplicaManager.appendToLocalLog`: an idempotent retry counts like its first."""
+        count(&self.appended.produce_requests, 1)
+        if result.error == NONE:
+            count(&self.appended.messages_in, result.last_offset - result.base_offset + 1)
+            count(&self.appended.bytes_in, <int64_t>size)
+            if validated.rebuilt.data != NULL:
+                count(&self.appended.converted_messages, result.record_count)
+        elif result.error == MESSAGE_TOO_LARGE or result.error == RECORD_LIST_TOO_LARGE:
+            count(&self.appended.bytes_rejected, <int64_t>size)
+        elif result.error != CORRUPT_MESSAGE and result.error != KAFKA_STORAGE_ERROR:
+            count(&self.appended.failed_produce_requests, 1)
 
     cdef void assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil:
         cdef BatchHeader header

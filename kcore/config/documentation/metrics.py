@@ -14,7 +14,21 @@ TEXTS = {
     "kafka.metrics.polling.interval.secs": "How often Kafka's older metrics reporters are asked.",
     "kafka.metrics.reporters": "Java classes of Kafka's older metrics reporters.",
     "metric.reporters": "Java classes that are told of metrics.",
+    "metrics.connection.timeout.ms": "How long a scraper may take to ask and to read its answer.",
+    "metrics.host": (
+        "The address to serve metrics on; empty for every interface. There is neither encryption nor authentication."
+    ),
+    "metrics.max.connections": (
+        "How many scrapers may be connected to metrics.port at a time; further ones are closed at once."
+    ),
+    "metrics.max.topics": (
+        "How many topics have metrics of their own; what the others count is summed up under the topic (others)."
+    ),
     "metrics.num.samples": "The samples that a rate is computed from.",
+    "metrics.port": (
+        "The port on which metrics are served over HTTP, at /metrics, in Prometheus' text format; /health and /ready "
+        "are there too. -1 serves none, 0 takes a free port."
+    ),
     "metrics.recording.level": "The level of detail that sensors record: INFO, DEBUG or TRACE.",
     "metrics.sample.window.ms": "The length of one such sample.",
     "quota.window.num": "The samples that a quota is measured over.",

@@ -291,6 +291,7 @@ cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
     answer.flexible = fetch.request.flexible
     answer.by_id = fetch.request.by_id
     answer.isolation = fetch.isolation
+    answer.server = <void*>(<FetchPath>fetch.path).server
     answer.response = response
     begin_answer(&answer, fetch.correlation_id, NONE, (<FetchPath>fetch.path).open_session(fetch),
                  fetch.request.topic_count)
@@ -298,7 +299,8 @@ cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
         topic = &fetch.request.topics[topic_position]
         begin_topic(&answer, topic.name, topic.name_size, topic.count)
         for position in range(topic.first, topic.first + topic.count):
-            put_partition(&answer, fetch.request.partitions[position].index, &fetch.reads[position])
+            put_partition(&answer, fetch.request.partitions[position].index, fetch.partitions[position],
+                          &fetch.reads[position])
         end_topic(&answer)
     return finish_answer(&answer)
 

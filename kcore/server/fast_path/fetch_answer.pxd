@@ -13,6 +13,7 @@ cdef struct FetchAnswer:
     bint flexible
     bint by_id
     int isolation
+    void* server                 # a SocketServer, which counts errors
     Output output
     Response* response
 
@@ -23,8 +24,8 @@ cdef void begin_answer(FetchAnswer* answer, int32_t correlation_id, int16_t erro
 cdef void begin_topic(FetchAnswer* answer, const uint8_t* name, int32_t name_size,
                       int32_t partition_count) noexcept nogil
 cdef void end_topic(FetchAnswer* answer) noexcept nogil
-# The response takes over the segment that the read has pinned.
-cdef void put_partition(FetchAnswer* answer, int32_t index, ReadResult* read) noexcept nogil
+# The response takes over the segment that the read has pinned; `partition` counts what it gives, and may be NULL.
+cdef void put_partition(FetchAnswer* answer, int32_t index, void* partition, ReadResult* read) noexcept nogil
 # RESPONDED, or CLOSE, and an empty response, when memory ran out.
 cdef Disposition finish_answer(FetchAnswer* answer) noexcept nogil
 # A whole answer without topics.

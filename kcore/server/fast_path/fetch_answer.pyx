@@ -9,6 +9,8 @@ from libc.string cimport memcpy
 from kcore.errors cimport NONE
 from kcore.network.dispatch cimport CLOSE, RESPONDED, Disposition
 from kcore.network.response cimport Response, response_bytes, response_file, response_free, response_init
+from kcore.network.socket_server cimport SocketServer
+from kcore.replication.partition cimport Partition
 from kcore.server.fast_path.output cimport (
     Output, output_free, put_array_size, put_bytes, put_int16, put_int32, put_int64, put_no_tags, put_string,
     put_unsigned_varint,
@@ -17,6 +19,7 @@ from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, ReadResult
 from kcore.storage.segment cimport LogSegment, segment_release
 
 cdef enum:
+    FETCH_KEY = 1
     FIRST_WITH_LOG_START_OFFSET = 5
     FIRST_WITH_SESSION = 7
     FIRST_WITH_PREFERRED_REPLICA = 11
@@ -26,6 +29,7 @@ cdef void begin_answer(FetchAnswer* answer, int32_t correlation_id, int16_t erro
                        int32_t topic_count) noexcept nogil:
     cdef Output* output = &answer.output
     output[0] = Output(NULL, 0, 0, False)
+    count_error(answer, error)
     put_int32(output, correlation_id)
     put_no_tags(output, answer.flexible)
     put_int32(output, 0)  # throttle time
@@ -48,9 +52,18 @@ cdef void end_topic(FetchAnswer* answer) noexcept nogil:
     put_no_tags(&answer.output, answer.flexible)
 
 
-cdef void put_partition(FetchAnswer* answer, int32_t index, ReadResult* read) noexcept nogil:
+cdef inline void count_error(FetchAnswer* answer, int16_t error) noexcept nogil:
+    if error != NONE:
+        answer.response.has_error = True
+        (<SocketServer>answer.server).errors.add(FETCH_KEY, error, 1)
+
+
+cdef void put_partition(FetchAnswer* answer, int32_t index, void* partition, ReadResult* read) noexcept nogil:
     cdef Output* output = &answer.output
     cdef bint failed = read.error != NONE
+    count_error(answer, read.error)
+    if partition != NULL:
+        (<Partition>partition).count_bytes_out(read.size_bytes)
     put_int32(output, index)
     put_int16(output, read.error)
     put_int64(output, -1 if failed else read.high_watermark)

@@ -217,7 +217,8 @@ cdef Disposition write_answer(IncrementalFetch* fetch, Response* response) noexc
         begin_topic(&answer, entry.name, entry.name_size, count_partitions(session, first, &end))
         for position in range(first, end):
             if session.active[position].answered:
-                put_partition(&answer, session.active[position].asked.index, &session.reads[position])
+                entry = session.active[position]
+                put_partition(&answer, entry.asked.index, entry.partition, &session.reads[position])
         end_topic(&answer)
         first = next_answered(session, end)
     return finish_answer(&answer)
@@ -328,6 +329,7 @@ cdef FetchAnswer answer_to(const IncrementalFetch* fetch, Response* response) no
     answer.flexible = fetch.flexible
     answer.by_id = fetch.session != NULL and fetch.session.by_id
     answer.isolation = fetch.isolation
+    answer.server = fetch.server
     answer.response = response
     return answer
 

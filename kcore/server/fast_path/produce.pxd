@@ -18,4 +18,4 @@ cdef class ProducePath:
     cdef Disposition append_all(self, NativeRequest* request, const ProduceRequest* produce, void** partitions,
                                 Response* response) noexcept nogil
     cdef Disposition wait(self, NativeRequest* request, const ProduceRequest* produce, Output* answer,
-                          DelayedProduce* delayed) noexcept nogil
+                          DelayedProduce* delayed, bint failed) noexcept nogil

@@ -55,6 +55,7 @@ cdef struct DelayedProduce:
     uint64_t connection
     int32_t throttle_ms
     Output answer
+    bint failed                  # a partition answers with an error
     int32_t count
     PendingPartition pending[1]  # `count` of them follow
 
@@ -131,6 +132,7 @@ cdef class ProducePath:
         response.throttle_ms = throttle_ms
         put_int32(&answer, throttle_ms)
         put_no_tags(&answer, produce.flexible)
+        response.has_error = failed
         if produce.acks == 0:
             response.empty = True
             output_free(&answer)
@@ -141,10 +143,10 @@ cdef class ProducePath:
             return hand_over(&answer, response)
         delayed.throttle_ms = throttle_ms
         response.throttle_ms = 0
-        return self.wait(request, produce, &answer, delayed)
+        return self.wait(request, produce, &answer, delayed, failed)
 
     cdef Disposition wait(self, NativeRequest* request, const ProduceRequest* produce, Output* answer,
-                          DelayedProduce* delayed) noexcept nogil:
+                          DelayedProduce* delayed, bint failed) noexcept nogil:
         cdef uint64_t* keys = <uint64_t*>malloc(delayed.count * sizeof(uint64_t))
         cdef int32_t position
         if keys == NULL or answer.failed:
@@ -154,6 +156,7 @@ cdef class ProducePath:
             return CLOSE
         delayed.connection = request.connection
         delayed.answer = answer[0]
+        delayed.failed = failed
         for position in range(delayed.count):
             keys[position] = (<Partition>delayed.pending[position].partition).key
             # The request's own pins end with the request.
@@ -188,7 +191,9 @@ cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic,
         records = &produce.partitions[position]
         error = (<Partition>partitions[position]).append_to_leader(
             records.records, <size_t>records.size_bytes, produce.acks, ORIGIN_CLIENT, &result)
-        failed |= error != NONE
+        if error != NONE:
+            failed = True
+            (<ProducePath>delayed.path).server.errors.add(PRODUCE_KEY, error, 1)
         put_int32(answer, records.index)
         if produce.acks == ALL_REPLICAS and error == NONE:
             wait_for_replicas(delayed, partitions[position], result.last_offset + 1, answer)
@@ -268,11 +273,15 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
         pending = &delayed.pending[position]
         if not (<Partition>pending.partition).is_replicated_to(pending.required_offset, &error):
             error = REQUEST_TIMED_OUT
+        if error != NONE:
+            delayed.failed = True
+            (<ProducePath>delayed.path).server.errors.add(PRODUCE_KEY, error, 1)
         delayed.answer.data[pending.error_position] = <uint8_t>(error >> 8)
         delayed.answer.data[pending.error_position + 1] = <uint8_t>error
     if hand_over(&delayed.answer, &response) == CLOSE:
         response.close_after = True
     response.throttle_ms = delayed.throttle_ms
+    response.has_error = delayed.failed
     (<ProducePath>delayed.path).server.respond(delayed.connection, &response)
 
 

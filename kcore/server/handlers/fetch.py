@@ -162,6 +162,9 @@ class Fetch:
 
     def answer(self, attempt: FetchAttempt) -> Fields:
         """The response's fields."""
+        for (partition, _), outcome in zip(self.wanted, attempt.outcomes, strict=True):
+            if not isinstance(partition, FetchError) and not isinstance(outcome, FetchError):
+                partition.note_bytes_out(len(outcome.records))
         outcomes = iter(attempt.outcomes)
         responses = [
             {

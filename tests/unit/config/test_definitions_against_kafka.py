@@ -30,6 +30,11 @@ OURS_ALONE = {
     "kcli.log.max.open.segments",
     "kcli.debug.hooks",
     "kcli.debug.hold.ms",
+    "metrics.connection.timeout.ms",
+    "metrics.host",
+    "metrics.max.connections",
+    "metrics.max.topics",
+    "metrics.port",
 }
 OTHER_DEFAULTS = {
     "socket.send.buffer.bytes": "-1",  # left to the kernel's autotuning

@@ -1,0 +1,310 @@
+"""Every metric there is. docs/metrics.md is generated from this table, and the registry takes nothing that is not in
+it."""
+
+from __future__ import annotations
+
+from kcore.metrics.definition import COUNTER, GAUGE, HISTOGRAM, Metric
+
+TOPIC_TYPE = "kafka.server:type=BrokerTopicMetrics"
+REQUEST_TYPE = "kafka.network:type=RequestMetrics"
+
+
+def topic_metric(name: str, unit: str, documentation: str) -> Metric:
+    """A rate of BrokerTopicMetrics, of all topics without a label and of each one with it."""
+    return Metric(
+        f"kafka_server_brokertopicmetrics_{name.lower()}_total",
+        COUNTER,
+        ("topic",),
+        unit,
+        f"{TOPIC_TYPE},name={name}PerSec",
+        documentation,
+    )
+
+
+def request_time(name: str, documentation: str) -> Metric:
+    """A histogram of RequestMetrics by API."""
+    return Metric(
+        f"kafka_network_requestmetrics_{name.lower()}",
+        HISTOGRAM,
+        ("request",),
+        "milliseconds",
+        f"{REQUEST_TYPE},name={name}",
+        documentation,
+    )
+
+
+def request_size(name: str, documentation: str) -> Metric:
+    return Metric(
+        f"kafka_network_requestmetrics_{name.lower()}",
+        HISTOGRAM,
+        ("request",),
+        "bytes",
+        f"{REQUEST_TYPE},name={name}",
+        documentation,
+    )
+
+
+def replica_gauge(name: str, unit: str, documentation: str) -> Metric:
+    return Metric(
+        f"kafka_server_replicamanager_{name.lower()}",
+        GAUGE,
+        (),
+        unit,
+        f"kafka.server:type=ReplicaManager,name={name}",
+        documentation,
+    )
+
+
+TOPICS = (
+    topic_metric("MessagesIn", "records", "Records appended; an idempotent retry counts again, as in Kafka."),
+    topic_metric("BytesIn", "bytes", "Bytes of record batches appended, as the client sent them."),
+    topic_metric("BytesOut", "bytes", "Bytes of record batches sent to consumers."),
+    topic_metric("BytesRejected", "bytes", "Bytes of record batches refused because they are too large."),
+    topic_metric("TotalProduceRequests", "requests", "Appends, one for each partition of a produce request."),
+    topic_metric(
+        "FailedProduceRequests",
+        "requests",
+        "Appends refused for what their records say; records that are too large or corrupt are not among them, as in "
+        "Kafka.",
+    ),
+    topic_metric(
+        "ProduceMessageConversions",
+        "records",
+        "Records written anew because the topic's codec or timestamp type demands it.",
+    ),
+    topic_metric(
+        "TotalFetchRequests",
+        "requests",
+        "Reads, one for each partition of a fetch; a fetch that has waited reads again.",
+    ),
+    topic_metric("FailedFetchRequests", "requests", "Reads that failed for what is in the log."),
+)
+
+REQUESTS = (
+    Metric(
+        "kafka_network_requestmetrics_requests_total",
+        COUNTER,
+        ("request", "version"),
+        "requests",
+        f"{REQUEST_TYPE},name=RequestsPerSec",
+        "Requests answered, by API and version.",
+    ),
+    Metric(
+        "kafka_network_requestmetrics_errors_total",
+        COUNTER,
+        ("request", "error"),
+        "errors",
+        f"{REQUEST_TYPE},name=ErrorsPerSec",
+        "Error codes in answers, by API and name; an answer without any counts once as NONE.",
+    ),
+    request_time("TotalTimeMs", "From a request's last byte received to its answer's last byte sent."),
+    request_time("RequestQueueTimeMs", "From a request's last byte received to the beginning of the work."),
+    request_time("LocalTimeMs", "The work of the broker itself."),
+    request_time("RemoteTimeMs", "The wait for records, replicas or members of a group."),
+    request_time("ThrottleTimeMs", "How long a quota holds the client back after the answer."),
+    request_time("ResponseQueueTimeMs", "From the finished answer to the network thread's taking it up."),
+    request_time("ResponseSendTimeMs", "From there to the answer's last byte sent."),
+    request_size("RequestBytes", "Sizes of requests."),
+    request_size("ResponseBytes", "Sizes of answers."),
+)
+
+NETWORK = (
+    Metric(
+        "kafka_network_socketserver_networkprocessoravgidlepercent",
+        GAUGE,
+        (),
+        "ratio",
+        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+        "The share of their time that network threads wait for something to do, from 0 to 1, over the last "
+        "minute or so.",
+    ),
+    Metric(
+        "kafka_network_processor_idlepercent",
+        GAUGE,
+        ("networkProcessor",),
+        "ratio",
+        "kafka.network:type=Processor,name=IdlePercent",
+        "Likewise, of each network thread.",
+    ),
+    Metric(
+        "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent",
+        GAUGE,
+        (),
+        "ratio",
+        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
+        "The share of their time that handler threads wait for something to do, from 0 to 1, over the last "
+        "minute or so.",
+    ),
+    Metric(
+        "kafka_network_requestchannel_requestqueuesize",
+        GAUGE,
+        (),
+        "requests",
+        "kafka.network:type=RequestChannel,name=RequestQueueSize",
+        "Requests that wait for a handler thread.",
+    ),
+    Metric(
+        "kafka_server_socket_server_metrics_connection_count",
+        GAUGE,
+        ("listener", "networkProcessor"),
+        "connections",
+        "kafka.server:type=socket-server-metrics,attribute=connection-count",
+        "Connections that are open.",
+    ),
+    Metric(
+        "kafka_server_socket_server_metrics_connection_creation_total",
+        COUNTER,
+        ("listener", "networkProcessor"),
+        "connections",
+        "kafka.server:type=socket-server-metrics,attribute=connection-creation-total",
+        "Connections accepted.",
+    ),
+    Metric(
+        "kafka_server_socket_server_metrics_connection_close_total",
+        COUNTER,
+        ("listener", "networkProcessor"),
+        "connections",
+        "kafka.server:type=socket-server-metrics,attribute=connection-close-total",
+        "Connections closed.",
+    ),
+    Metric(
+        "kafka_network_socketserver_memorypoolused",
+        GAUGE,
+        (),
+        "bytes",
+        "kafka.network:type=SocketServer,name=MemoryPoolUsed",
+        "Memory that requests hold, of queued.max.request.bytes.",
+    ),
+    Metric(
+        "kcli_network_bytes_in_total",
+        COUNTER,
+        (),
+        "bytes",
+        "kafka.server:type=socket-server-metrics,attribute=incoming-byte-total",
+        "Bytes received from clients.",
+    ),
+    Metric(
+        "kcli_network_bytes_out_total",
+        COUNTER,
+        (),
+        "bytes",
+        "kafka.server:type=socket-server-metrics,attribute=outgoing-byte-total",
+        "Bytes sent to clients.",
+    ),
+    Metric(
+        "kcli_network_connections_refused_total",
+        COUNTER,
+        (),
+        "connections",
+        None,
+        "Connections closed because they broke a rule of the protocol.",
+    ),
+)
+
+REPLICAS = (
+    replica_gauge("LeaderCount", "partitions", "Partitions that this broker leads."),
+    replica_gauge("PartitionCount", "partitions", "Partitions of which this broker holds a replica."),
+    replica_gauge("OfflineReplicaCount", "partitions", "Replicas on a log directory that failed."),
+    replica_gauge("UnderReplicatedPartitions", "partitions", "Partitions led here that lack an in-sync replica."),
+    replica_gauge(
+        "UnderMinIsrPartitionCount", "partitions", "Partitions led here with fewer than min.insync.replicas."
+    ),
+    replica_gauge("AtMinIsrPartitionCount", "partitions", "Partitions led here with just min.insync.replicas."),
+    Metric(
+        "kafka_server_delayedoperationpurgatory_purgatorysize",
+        GAUGE,
+        ("delayedOperation",),
+        "entries",
+        "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
+        "Entries in the watch lists of a purgatory, one for each key of a delayed operation.",
+    ),
+    Metric(
+        "kafka_server_delayedoperationpurgatory_numdelayedoperations",
+        GAUGE,
+        ("delayedOperation",),
+        "operations",
+        "kafka.server:type=DelayedOperationPurgatory,name=NumDelayedOperations",
+        "Operations of a purgatory that wait.",
+    ),
+)
+
+SERVER = (
+    Metric(
+        "kafka_server_kafkaserver_brokerstate",
+        GAUGE,
+        (),
+        "state",
+        "kafka.server:type=KafkaServer,name=BrokerState",
+        "0 not running, 1 starting, 2 recovering logs, 3 running, 6 pending controlled shutdown, 7 shutting down.",
+    ),
+    Metric(
+        "kafka_server_app_info",
+        GAUGE,
+        ("version", "cluster_id", "broker_id"),
+        "1",
+        "kafka.server:type=app-info",
+        "Always 1; its labels say which broker this is.",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_activecontrollercount",
+        GAUGE,
+        (),
+        "controllers",
+        "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+        "1 where this broker is the controller.",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_globaltopiccount",
+        GAUGE,
+        (),
+        "topics",
+        "kafka.controller:type=KafkaController,name=GlobalTopicCount",
+        "Topics of the cluster.",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_globalpartitioncount",
+        GAUGE,
+        (),
+        "partitions",
+        "kafka.controller:type=KafkaController,name=GlobalPartitionCount",
+        "Partitions of the cluster.",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_offlinepartitionscount",
+        GAUGE,
+        (),
+        "partitions",
+        "kafka.controller:type=KafkaController,name=OfflinePartitionsCount",
+        "Partitions of the cluster without a leader.",
+    ),
+    Metric(
+        "kafka_log_logmanager_offlinelogdirectorycount",
+        GAUGE,
+        (),
+        "directories",
+        "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
+        "Log directories that failed.",
+    ),
+)
+
+PROCESS = (
+    Metric("process_cpu_seconds_total", COUNTER, (), "seconds", None, "CPU time of the broker's process."),
+    Metric("process_resident_memory_bytes", GAUGE, (), "bytes", None, "Resident memory of the broker's process."),
+    Metric("process_virtual_memory_bytes", GAUGE, (), "bytes", None, "Virtual memory of the broker's process."),
+    Metric("process_open_fds", GAUGE, (), "descriptors", None, "File descriptors that are open."),
+    Metric("process_max_fds", GAUGE, (), "descriptors", None, "File descriptors that the process may open."),
+    Metric("process_threads", GAUGE, (), "threads", None, "Threads of the broker's process."),
+    Metric(
+        "process_start_time_seconds", GAUGE, (), "seconds", None, "When the broker's process began, since the epoch."
+    ),
+)
+
+SECTIONS = {
+    "Topics": TOPICS,
+    "Requests": REQUESTS,
+    "Network": NETWORK,
+    "Replicas and purgatories": REPLICAS,
+    "Server and controller": SERVER,
+    "Process": PROCESS,
+}
+METRICS = {metric.name: metric for section in SECTIONS.values() for metric in section}

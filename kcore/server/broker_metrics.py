@@ -1,0 +1,175 @@
+"""Where a broker's metrics come from: the sources of every metric in kcore/metrics/table.py.
+
+Imported only where somebody listens. Nothing here is on the way of a request: native counters are read as they are, the
+rest is counted from the metadata image and the tables of partitions when it is asked for.
+
+Bound: topics beyond `metrics.max.topics` are summed up under the topic `(others)`, so that a broker with many topics
+does not overwhelm whoever stores its metrics.
+"""
+
+from __future__ import annotations
+
+from kcore import __version__, errors
+from kcore.metrics.process import PROCESS_METRICS, process_samples
+from kcore.metrics.recent_share import RecentShare
+from kcore.metrics.registry import Registry, duration_histogram, size_histogram
+from kcore.metrics.table import NETWORK, REPLICAS, REQUESTS, SERVER, TOPICS
+from kcore.metrics.topic_counters import TOPIC_COUNTERS
+from kcore.protocol.apis import BY_KEY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kcore.metrics.registry import Sample
+    from kcore.server.broker import Broker
+
+OTHER_TOPICS = "(others)"
+ERROR_NAMES = {code: name for code, name, _, _ in errors.TABLE}
+
+# TOPIC_COUNTERS under the names of the table.
+TOPIC_METRICS = {
+    counter: f"kafka_server_brokertopicmetrics_{name}_total"
+    for counter, name in {
+        "messages_in": "messagesin",
+        "bytes_in": "bytesin",
+        "bytes_rejected": "bytesrejected",
+        "produce_requests": "totalproducerequests",
+        "failed_produce_requests": "failedproducerequests",
+        "converted_messages": "producemessageconversions",
+        "fetch_requests": "totalfetchrequests",
+        "failed_fetch_requests": "failedfetchrequests",
+        "bytes_out": "bytesout",
+    }.items()
+}
+
+
+class BrokerMetrics:
+    """The sources over one broker; `register` gives them to a registry."""
+
+    __slots__ = ("_broker", "_handlers_idle", "_processors_idle")
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._processors_idle = RecentShare(broker.socket_server.processor_idle_ns)
+        self._handlers_idle = RecentShare(lambda: [broker.request_channel.handler_idle_ns])
+
+    def register(self, registry: Registry) -> None:
+        """Every metric of the table, save those of `register_early`."""
+        for section, source in (
+            (TOPICS, self.topics),
+            (REQUESTS, self.requests),
+            (NETWORK, self.network),
+            (REPLICAS, self.replicas),
+        ):
+            registry.add([metric.name for metric in section], source)
+
+    def topics(self) -> Iterator[Sample]:
+        """BrokerTopicMetrics: all topics together, then each."""
+        by_topic, total = self._broker.replica_manager.topic_counters()
+        yield from topic_samples((), total)
+        most = self._broker.config.number("metrics.max.topics")
+        for topic in list(by_topic)[:most]:
+            yield from topic_samples((topic,), by_topic[topic])
+        others = [by_topic[topic] for topic in list(by_topic)[most:]]
+        if others:
+            yield from topic_samples((OTHER_TOPICS,), [sum(values) for values in zip(*others, strict=True)])
+
+    def requests(self) -> Iterator[Sample]:
+        """RequestMetrics of the APIs that were asked for."""
+        for key, api in self._broker.socket_server.request_totals().items():
+            if key not in BY_KEY:
+                continue
+            name = BY_KEY[key].name
+            for version, count in api.versions.items():
+                yield "kafka_network_requestmetrics_requests_total", (name, str(version)), count
+            for code, count in api.errors.items():
+                yield "kafka_network_requestmetrics_errors_total", (name, ERROR_NAMES.get(code, str(code))), count
+            for time_name, (counts, sum_ns) in api.times.items():
+                yield f"kafka_network_requestmetrics_{time_name.lower()}", (name,), duration_histogram(counts, sum_ns)
+            yield "kafka_network_requestmetrics_requestbytes", (name,), size_histogram(*api.request_bytes)
+            yield "kafka_network_requestmetrics_responsebytes", (name,), size_histogram(*api.response_bytes)
+
+    def network(self) -> Iterator[Sample]:
+        """Threads, queues, connections, bytes."""
+        broker = self._broker
+        server = broker.socket_server
+        idle = [min(1.0, rate) for rate in self._processors_idle.rates()]
+        yield "kafka_network_socketserver_networkprocessoravgidlepercent", (), sum(idle) / len(idle)
+        for index, share in enumerate(idle):
+            yield "kafka_network_processor_idlepercent", (str(index),), share
+        [handlers_idle] = self._handlers_idle.rates()
+        yield (
+            "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent",
+            (),
+            min(1.0, handlers_idle / broker.config.number("num.io.threads")),
+        )
+        yield "kafka_network_requestchannel_requestqueuesize", (), broker.request_channel.depth
+        for listener, processor, opened, closed in server.listener_connections():
+            labels = (broker.bound_listeners[listener].name, str(processor))
+            yield "kafka_server_socket_server_metrics_connection_count", labels, opened - closed
+            yield "kafka_server_socket_server_metrics_connection_creation_total", labels, opened
+            yield "kafka_server_socket_server_metrics_connection_close_total", labels, closed
+        yield "kafka_network_socketserver_memorypoolused", (), broker.request_channel.memory.used
+        counters = server.counters()
+        yield "kcli_network_bytes_in_total", (), counters["bytes_in"]
+        yield "kcli_network_bytes_out_total", (), counters["bytes_out"]
+        yield "kcli_network_connections_refused_total", (), counters["connections_refused"]
+
+    def replicas(self) -> Iterator[Sample]:
+        """ReplicaManager's gauges by the metadata image, and the purgatories."""
+        broker = self._broker
+        hosted = [state for state in broker.metadata_cache.image.partitions() if broker.broker_id in state.replicas]
+        led = [state for state in hosted if state.leader == broker.broker_id]
+        margins = []
+        for state in led:
+            partition = broker.replica_manager.partition(state.topic, state.partition)
+            if partition is not None:
+                margins.append(len(state.isr) - partition.min_in_sync_replicas)
+        offline = sum(broker.log_manager.is_offline(state.topic, state.partition) for state in hosted)
+        prefix = "kafka_server_replicamanager"
+        yield f"{prefix}_leadercount", (), len(led)
+        yield f"{prefix}_partitioncount", (), len(hosted)
+        yield f"{prefix}_offlinereplicacount", (), offline
+        yield f"{prefix}_underreplicatedpartitions", (), sum(len(state.isr) < len(state.replicas) for state in led)
+        yield f"{prefix}_underminisrpartitioncount", (), sum(margin < 0 for margin in margins)
+        yield f"{prefix}_atminisrpartitioncount", (), sum(margin == 0 for margin in margins)
+        for purgatory in (broker.fetch_purgatory, broker.produce_purgatory):
+            labels = (purgatory.name,)
+            yield "kafka_server_delayedoperationpurgatory_purgatorysize", labels, purgatory.watched
+            yield "kafka_server_delayedoperationpurgatory_numdelayedoperations", labels, purgatory.delayed
+
+
+def register_early(broker: Broker, registry: Registry) -> None:
+    """What can be told while logs are still being recovered: the broker's state, its process."""
+    registry.add([metric.name for metric in SERVER], ServerState(broker).samples)
+    registry.add(PROCESS_METRICS, process_samples)
+
+
+class ServerState:
+    """The broker's own state, the controller's counts, the log directories."""
+
+    __slots__ = ("_broker",)
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def samples(self) -> Iterator[Sample]:
+        """All of SERVER."""
+        broker = self._broker
+        image = broker.metadata_cache.image
+        yield "kafka_server_kafkaserver_brokerstate", (), broker.state
+        yield "kafka_server_app_info", (__version__, broker.cluster_id, str(broker.broker_id)), 1
+        partitions = list(image.partitions())
+        prefix = "kafka_controller_kafkacontroller"
+        yield f"{prefix}_activecontrollercount", (), 1
+        yield f"{prefix}_globaltopiccount", (), len(image.topics)
+        yield f"{prefix}_globalpartitioncount", (), len(partitions)
+        yield f"{prefix}_offlinepartitionscount", (), sum(state.leader < 0 for state in partitions)
+        yield "kafka_log_logmanager_offlinelogdirectorycount", (), len(broker.log_manager.offline_directories())
+
+
+def topic_samples(labels: tuple[str, ...], values: Sequence[int]) -> Iterator[Sample]:
+    """One topic's counters."""
+    for counter, value in zip(TOPIC_COUNTERS, values, strict=True):
+        yield TOPIC_METRICS[counter], labels, value

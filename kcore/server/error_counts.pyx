@@ -1,0 +1,36 @@
+"""Counts the error codes of an answer that a handler gives (Kafka's `AbstractResponse.errorCounts`).
+
+The fields of an answer are nested dictionaries and lists; wherever one of them says `error_code`, that code counts. An answer
+without any error counts once as NONE, however many partitions it speaks of, which is where this differs from Kafka.
+"""
+
+from libc.stdint cimport int16_t
+
+from kcore.errors cimport NONE
+from kcore.network.request_metrics cimport RequestErrors
+
+
+def count_errors(RequestErrors errors not None, int16_t api_key, fields) -> None:
+    """Counts what the fields of one answer say."""
+    if count_in(errors, api_key, fields) == 0:
+        errors.add(api_key, NONE, 1)
+
+
+cdef int count_in(RequestErrors errors, int16_t api_key, fields) except -1:
+    """How many errors there were."""
+    cdef int found = 0
+    if not isinstance(fields, dict):
+        return 0
+    for name, value in (<dict>fields).items():
+        if isinstance(value, list):
+            for entry in <list>value:
+                if not isinstance(entry, dict):
+                    break
+                found += count_in(errors, api_key, entry)
+        elif name == "error_code":
+            if value != NONE:
+                errors.add(api_key, value, 1)
+                found += 1
+        elif isinstance(value, dict):
+            found += count_in(errors, api_key, value)
+    return found

@@ -1,0 +1,230 @@
+"""The HTTP endpoint that Prometheus scrapes: `/metrics`, `/health` and `/ready` on `metrics.host` and `metrics.port`.
+
+    GET /metrics   everything, in text format 0.0.4
+    GET /health    200 as long as the process answers
+    GET /ready     200 while the broker serves its clients, 503 before and after
+
+One thread serves it all, one answer a connection. Bounds, so that no scraper can hold the broker up:
+`metrics.max.connections` at a time, further ones are closed at once; a connection that has not been served within
+`metrics.connection.timeout.ms` is closed, however busy it is; a request's head may have MAX_HEAD_BYTES. Bodies are not
+read.
+
+Imported only where the endpoint is on: a broker without it pays nothing when it starts.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+import time
+
+from kcore.logger import get_logger
+from kcore.metrics.registry import CONTENT_TYPE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOG = get_logger("kcore.server.metrics")
+
+MAX_HEAD_BYTES = 8192
+BACKLOG = 16
+HEAD_END = b"\r\n\r\n"
+PLAIN = "text/plain; charset=utf-8"
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+
+class Scrape:
+    """One connection: what came so far, what is still to be sent, and when it must be done."""
+
+    __slots__ = ("deadline_s", "outgoing", "received", "socket")
+
+    def __init__(self, connection: socket.socket, deadline_s: float) -> None:
+        self.socket = connection
+        self.deadline_s = deadline_s
+        self.received = bytearray()
+        self.outgoing: memoryview | None = None
+
+
+class MetricsEndpoint:
+    """`render` gives the text of /metrics, `is_ready` says whether clients are served. `start` binds and begins."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        render: Callable[[], bytes],
+        is_ready: Callable[[], bool],
+        *,
+        max_connections: int,
+        timeout_ms: int,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._render = render
+        self._is_ready = is_ready
+        self._max_connections = max_connections
+        self._timeout_s = timeout_ms / 1000
+        self._scrapes: dict[int, Scrape] = {}
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where a scraper on this machine finds it."""
+        host = {"": "localhost", "0.0.0.0": "localhost", "::": "localhost"}.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/metrics"
+
+    def start(self) -> None:
+        """Binds, which OSError says when it cannot, and serves from then on."""
+        family, _, _, _, address = socket.getaddrinfo(
+            self.host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            listener.close()
+            raise OSError(error.errno, f"cannot listen on metrics.host {self.host!r}, port {self.port}") from error
+        self.port = listener.getsockname()[1]
+        self._listener = listener
+        self._wakeup, self._waker = os.pipe()
+        self._poll = select.poll()
+        self._poll.register(listener, select.POLLIN)
+        self._poll.register(self._wakeup, select.POLLIN)
+        self._thread = threading.Thread(target=self._run, name="kafka-metrics-endpoint", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Closes everything; what is being sent is cut off."""
+        if self._thread is None:
+            return
+        os.write(self._waker, b"\0")
+        self._thread.join()
+        self._thread = None
+        for scrape in list(self._scrapes.values()):
+            self._close(scrape)
+        self._listener.close()
+        os.close(self._wakeup)
+        os.close(self._waker)
+
+    # The loop
+
+    def _run(self) -> None:
+        while True:
+            for descriptor, _ in self._poll.poll(self._poll_timeout_ms()):
+                if descriptor == self._wakeup:
+                    return
+                if descriptor == self._listener.fileno():
+                    self._accept()
+                elif descriptor in self._scrapes:
+                    self._serve(self._scrapes[descriptor])
+            now_s = time.monotonic()
+            for scrape in [scrape for scrape in self._scrapes.values() if scrape.deadline_s <= now_s]:
+                self._close(scrape)
+
+    def _poll_timeout_ms(self) -> float | None:
+        if not self._scrapes:
+            return None
+        first_s = min(scrape.deadline_s for scrape in self._scrapes.values())
+        return max(0.0, (first_s - time.monotonic()) * 1000 + 1)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            # Gone again, or no descriptor is left; a client that still waits is reported again.
+            return
+        if len(self._scrapes) >= self._max_connections:
+            LOG.warn_once(
+                "Closing a scraper's connection: metrics.max.connections (%d) are open", self._max_connections
+            )
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._scrapes[connection.fileno()] = Scrape(connection, time.monotonic() + self._timeout_s)
+        self._poll.register(connection, select.POLLIN)
+
+    def _serve(self, scrape: Scrape) -> None:
+        try:
+            if scrape.outgoing is None:
+                self._receive(scrape)
+            if scrape.outgoing is not None:
+                self._send(scrape)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close(scrape)
+
+    def _receive(self, scrape: Scrape) -> None:
+        chunk = scrape.socket.recv(MAX_HEAD_BYTES)
+        scrape.received += chunk
+        if HEAD_END in scrape.received:
+            answer = self._answer(bytes(scrape.received))
+        elif len(scrape.received) >= MAX_HEAD_BYTES:
+            answer = response(431, "the head of the request is too large\n")
+        elif not chunk:
+            self._close(scrape)
+            return
+        else:
+            return
+        scrape.outgoing = memoryview(answer)
+        self._poll.modify(scrape.socket, select.POLLOUT)
+
+    def _send(self, scrape: Scrape) -> None:
+        assert scrape.outgoing is not None
+        scrape.outgoing = scrape.outgoing[scrape.socket.send(scrape.outgoing) :]
+        if not scrape.outgoing:
+            scrape.socket.shutdown(socket.SHUT_WR)
+            self._close(scrape)
+
+    def _close(self, scrape: Scrape) -> None:
+        del self._scrapes[scrape.socket.fileno()]
+        self._poll.unregister(scrape.socket)
+        scrape.socket.close()
+
+    # Answers
+
+    def _answer(self, head: bytes) -> bytes:
+        parts = head.split(b"\r\n", 1)[0].split(b" ")
+        if len(parts) != 3 or not parts[2].startswith(b"HTTP/1."):
+            return response(400, "not a request of HTTP/1\n")
+        method, target, _ = parts
+        if method not in (b"GET", b"HEAD"):
+            return response(405, "only GET and HEAD\n", "Allow: GET, HEAD\r\n")
+        answer = self._resource(target.split(b"?", 1)[0])
+        return answer if method == b"GET" else answer[: answer.index(HEAD_END) + len(HEAD_END)]
+
+    def _resource(self, path: bytes) -> bytes:
+        if path == b"/metrics":
+            try:
+                return response(200, self._render(), content_type=CONTENT_TYPE)
+            except Exception as error:
+                LOG.error("The metrics could not be rendered", cause=error)
+                return response(500, "the metrics could not be rendered; the broker's log says why\n")
+        if path == b"/health":
+            return response(200, "alive\n")
+        if path == b"/ready":
+            return response(200, "ready\n") if self._is_ready() else response(503, "not serving\n")
+        return response(404, "there are /metrics, /health and /ready\n")
+
+
+def response(status: int, body: str | bytes, headers: str = "", content_type: str = PLAIN) -> bytes:
+    """A whole answer, after which the connection ends."""
+    payload = body.encode() if isinstance(body, str) else body
+    head = (
+        f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: {content_type}\r\n"
+        f"Content-Length: {len(payload)}\r\nConnection: close\r\n{headers}\r\n"
+    )
+    return head.encode() + payload
