@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 COMMANDS = {
     "server-start": "Start a broker and serve until it is stopped.",
     "server-stop": "Stop the broker that serves a data directory.",
-    "topics": "Create, list, describe and delete topics.",
+    "topics": "Create, alter, list, describe and delete topics.",
+    "records": "Delete records from the start of partitions.",
+    "get-offsets": "Print an offset of each partition.",
+    "log-dirs": "Describe the log directories of brokers.",
+    "features": "Describe and change finalized features.",
+    "broker-api-versions": "Print which versions of APIs brokers serve.",
     "console-producer": "Send lines of standard input to a topic.",
     "console-consumer": "Print the records of a topic.",
     "perf-test": "Measure how fast a cluster is written and read.",

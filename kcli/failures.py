@@ -42,6 +42,14 @@ class DeniedFailure(Failure):
     exit_code = 4
 
 
+def raise_failures(failures: list[str]) -> None:
+    """Ends a command that failed in parts: every failure gets its line, and the last one ends it."""
+    for failure in failures[:-1]:
+        print(f"kcli: {failure}", file=sys.stderr)
+    if failures:
+        raise Failure(failures[-1])
+
+
 def report(action: Callable[[], int]) -> int:
     """Runs an action; a failure becomes its line on stderr and its exit code, a defect keeps its traceback."""
     try:

@@ -8,7 +8,10 @@ from kcli.properties import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from click.decorators import FC
 
     from kcore.client.network_client import NetworkClient
 
@@ -18,16 +21,23 @@ CLIENT_PROPERTIES = {
 }
 DEFAULT_BOOTSTRAP_SERVER = "127.0.0.1:9092"
 
-bootstrap_server_option = click.option(
-    "--bootstrap-server",
-    "--broker-list",
-    "bootstrap_server",
-    envvar="KCLI_BOOTSTRAP_SERVER",
-    default=DEFAULT_BOOTSTRAP_SERVER,
-    show_default=True,
-    metavar="HOST:PORT[,...]",
-    help="The brokers to ask first for the others.",
-)
+
+def _bootstrap_server(*names: str) -> Callable[[FC], FC]:
+    return click.option(
+        *names,
+        "bootstrap_server",
+        envvar="KCLI_BOOTSTRAP_SERVER",
+        default=DEFAULT_BOOTSTRAP_SERVER,
+        show_default=True,
+        metavar="HOST:PORT[,...]",
+        help="The brokers to ask first for the others.",
+    )
+
+
+bootstrap_server_option = _bootstrap_server("--bootstrap-server", "--broker-list")
+# For commands whose --broker-list is something else.
+bootstrap_server_alone_option = _bootstrap_server("--bootstrap-server")
+command_config_option = click.option("--command-config", metavar="FILE", help="Properties of the admin client.")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 

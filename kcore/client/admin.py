@@ -1,12 +1,14 @@
-"""Topics and configurations: CreateTopics, DeleteTopics, DescribeConfigs, Metadata and DescribeCluster.
+"""What administrators ask of a cluster: topics, configurations, records, log directories, offsets and features.
 
-Answers for several topics are given one by one: what failed is in the result beside what did not.
+Answers for several topics or partitions are given one by one: what failed is in the result beside what did not. What
+only the leader of a partition can answer is asked of the leaders, one request each.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from kcore.client.cluster import Node, TopicPartition
 from kcore.client.errors import broker_error
 from kcore.client.network_client import NetworkClient
 from kcore.errors import KafkaError
@@ -14,16 +16,20 @@ from kcore.protocol import apis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from kcore.client.cluster import Cluster, TopicDescription
+    from kcore.protocol.apis import Api
+    from kcore.protocol.message import Message
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 # ConfigSource of DescribeConfigs: set on the topic itself.
 DYNAMIC_TOPIC_CONFIG = 1
 ADMIN_TIMEOUT_MS = 30_000
+# Kinds of change of UpdateFeatures: the last may lose what a lower level cannot express.
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class NewTopic(NamedTuple):
@@ -42,6 +48,56 @@ class ConfigEntry(NamedTuple):
     source: int
     is_sensitive: bool
     is_read_only: bool
+
+
+class NewPartitions(NamedTuple):
+    """How many partitions a topic is to have altogether; the assignment is of those that are added."""
+
+    name: str
+    total_count: int
+    replica_assignment: Sequence[Sequence[int]] | None = None
+
+
+class ListedOffset(NamedTuple):
+    """An offset that belongs to a time; -1 and an `error` of None when there is no such record."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+    error: KafkaError | None = None
+
+
+class DeletedRecords(NamedTuple):
+    """Where a partition starts now."""
+
+    low_watermark: int
+    error: KafkaError | None = None
+
+
+class LogDirReplica(NamedTuple):
+    partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirDescription(NamedTuple):
+    """A log directory of a broker; sizes of the volume are -1 where the broker does not tell."""
+
+    broker: int
+    path: str
+    error: KafkaError | None
+    total_bytes: int
+    usable_bytes: int
+    replicas: list[LogDirReplica]
+
+
+class Features(NamedTuple):
+    """Supported ranges and finalized levels by name; the epoch is -1 where the broker does not tell."""
+
+    supported: dict[str, tuple[int, int]]
+    finalized: dict[str, int]
+    epoch: int
 
 
 class Admin:
@@ -87,6 +143,125 @@ class Admin:
         response = self.client.request(apis.DELETE_TOPICS, {"topic_names": list(names), "timeout_ms": ADMIN_TIMEOUT_MS})
         return {result.name: _outcome(result) for result in response.responses}
 
+    def create_partitions(
+        self, additions: Sequence[NewPartitions], *, validate_only: bool = False
+    ) -> dict[str, KafkaError | None]:
+        """Gives topics more partitions."""
+        topics = []
+        for new in additions:
+            assignments = new.replica_assignment
+            rows = None if assignments is None else [{"broker_ids": list(brokers)} for brokers in assignments]
+            topics.append({"name": new.name, "count": new.total_count, "assignments": rows})
+        fields = {"topics": topics, "timeout_ms": ADMIN_TIMEOUT_MS, "validate_only": validate_only}
+        response = self.client.request(apis.CREATE_PARTITIONS, fields)
+        return {result.name: _outcome(result) for result in response.results}
+
+    # Records
+
+    def list_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, ListedOffset]:
+        """The offset that belongs to a time in ms, or to one of ListOffsets' special times, for each partition."""
+
+        def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
+            asked = _by_topic(partitions, lambda partition: {"timestamp": times[partition]})
+            return {"replica_id": -1, "isolation_level": 0, "topics": asked, "timeout_ms": ADMIN_TIMEOUT_MS}
+
+        found = {}
+        for response in self._ask_leaders(apis.LIST_OFFSETS, times, fields):
+            for topic in response.topics:
+                for part in topic.partitions:
+                    partition = TopicPartition(topic.name, part.partition_index)
+                    error = _error(part.error_code, f"partition {partition}")
+                    found[partition] = ListedOffset(part.offset, part.timestamp, part.leader_epoch, error)
+        return found
+
+    def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, DeletedRecords]:
+        """Deletes what lies before an offset, -1 for the high watermark, in each partition."""
+
+        def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
+            topics = _by_topic(partitions, lambda partition: {"offset": offsets[partition]})
+            return {"topics": topics, "timeout_ms": ADMIN_TIMEOUT_MS}
+
+        results = {}
+        for response in self._ask_leaders(apis.DELETE_RECORDS, offsets, fields):
+            for topic in response.topics:
+                for part in topic.partitions:
+                    partition = TopicPartition(topic.name, part.partition_index)
+                    error = _error(part.error_code, f"partition {partition}")
+                    results[partition] = DeletedRecords(part.low_watermark, error)
+        return results
+
+    def _ask_leaders(
+        self,
+        api: Api,
+        partitions: Iterable[TopicPartition],
+        fields: Callable[[Sequence[TopicPartition]], dict[str, Any]],
+    ) -> list[Message]:
+        by_leader: dict[Node, list[TopicPartition]] = {}
+        for partition in partitions:
+            by_leader.setdefault(self.client.leader_of(partition), []).append(partition)
+        return [self.client.request(api, fields(led), leader) for leader, led in by_leader.items()]
+
+    # Brokers
+
+    def brokers(self) -> list[Node]:
+        """Every broker, by id."""
+        return sorted(self.client.update_metadata(()).nodes.values())
+
+    def describe_log_dirs(
+        self, brokers: Iterable[Node], partitions: Iterable[TopicPartition] | None = None
+    ) -> list[LogDirDescription]:
+        """The log directories of brokers with the replicas of some partitions, or of all."""
+        wanted = None
+        if partitions is not None:
+            indexes: dict[str, list[int]] = {}
+            for topic, index in partitions:
+                indexes.setdefault(topic, []).append(index)
+            wanted = [{"topic": topic, "partitions": of_topic} for topic, of_topic in indexes.items()]
+        described = []
+        for broker in brokers:
+            response = self.client.request(apis.DESCRIBE_LOG_DIRS, {"topics": wanted}, broker)
+            if response.error_code:
+                raise broker_error(response.error_code, f"broker {broker.id}")
+            described += [_log_dir(broker.id, result) for result in response.results]
+        return described
+
+    def api_versions(self, broker: Node) -> dict[int, tuple[int, int]]:
+        """Lowest and highest version of each API that a broker serves, by key."""
+        return dict(self.client.connection_to(broker).versions)
+
+    # Features
+
+    def describe_features(self) -> Features:
+        """What one broker says of features; all brokers of a cluster agree on what is finalized."""
+        from kcore import __version__
+
+        software = {"client_software_name": self.client.client_id, "client_software_version": __version__}
+        response = self.client.request(apis.API_VERSIONS, software)
+        return Features(
+            {row.name: (row.min_version, row.max_version) for row in response.supported_features},
+            {row.name: row.max_version_level for row in response.finalized_features},
+            response.finalized_features_epoch,
+        )
+
+    def update_features(
+        self, levels: Mapping[str, int], upgrade_type: int, *, validate_only: bool = False
+    ) -> dict[str, KafkaError | None]:
+        """Finalizes features at other levels; `upgrade_type` is one of UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE."""
+        rows = [
+            {"feature": name, "max_version_level": level, "upgrade_type": upgrade_type}
+            for name, level in levels.items()
+        ]
+        fields = {"feature_updates": rows, "timeout_ms": ADMIN_TIMEOUT_MS, "validate_only": validate_only}
+        response = self.client.request(apis.UPDATE_FEATURES, fields)
+        if response.error_code:
+            raise broker_error(response.error_code, "features", response.error_message)
+        return {
+            result.feature: _error(result.error_code, f"feature {result.feature}", result.error_message)
+            for result in response.results
+        }
+
+    # Configurations
+
     def describe_configs(self, resource_type: int, names: Sequence[str]) -> dict[str, list[ConfigEntry]]:
         """Every configuration of each named topic or broker; the first error is raised."""
         resources = [
@@ -104,6 +279,29 @@ class Admin:
 
 
 def _outcome(result: Any) -> KafkaError | None:
-    if not result.error_code:
-        return None
-    return broker_error(result.error_code, f"topic {result.name}", result.error_message)
+    return _error(result.error_code, f"topic {result.name}", result.error_message)
+
+
+def _error(code: int, subject: str, detail: str | None = None) -> KafkaError | None:
+    return broker_error(code, subject, detail) if code else None
+
+
+def _by_topic(
+    partitions: Iterable[TopicPartition], fields: Callable[[TopicPartition], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Partitions as requests name them, each with fields of its own."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for partition in partitions:
+        row = {"partition_index": partition.partition, **fields(partition)}
+        topics.setdefault(partition.topic, []).append(row)
+    return [{"name": topic, "partitions": rows} for topic, rows in topics.items()]
+
+
+def _log_dir(broker: int, result: Message) -> LogDirDescription:
+    replicas = [
+        LogDirReplica(TopicPartition(topic.name, p.partition_index), p.partition_size, p.offset_lag, p.is_future_key)
+        for topic in result.topics
+        for p in topic.partitions
+    ]
+    error = _error(result.error_code, f"log directory {result.log_dir} of broker {broker}")
+    return LogDirDescription(broker, result.log_dir, error, result.total_bytes, result.usable_bytes, sorted(replicas))

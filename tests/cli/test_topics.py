@@ -133,3 +133,53 @@ def test_a_properties_file_that_cannot_be_read_is_named(kcli: Kcli, tmp_path: Pa
     refused = kcli("topics", "list", "--command-config", str(file))
     assert (refused.code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert refused.stderr.startswith(f"kcli: {file}: ")
+
+
+def test_a_topic_grows(kcli: Kcli) -> None:
+    kcli("topics", "create", "growing", "--partitions", "2")
+    altered = kcli("topics", "alter", "growing", "--partitions", "5")
+    assert altered == (0, "Topic growing has 5 partitions, 3 of them new.\n", "")
+    again = kcli("topics", "--alter", "--topic", "growing", "--partitions", "5")
+    assert (again.code, again.stdout) == (1, "")
+    assert again.stderr == "kcli: topic growing: Topic already has 5 partition(s). (INVALID_PARTITIONS)\n"
+    assigned = kcli(
+        "topics", "alter", "growing", "--partitions", "6", "--replica-assignment", "1,1,1,1,1,1", "-o", "json"
+    )
+    assert json.loads(assigned.stdout) == [{"topic": "growing", "partitions": 6, "added": 1}]
+    stranger = kcli("topics", "alter", "growing", "--partitions", "7", "--replica-assignment", "1,1,1,1,1,1,2")
+    assert stranger.stderr.endswith("no such broker is registered. (INVALID_REPLICA_ASSIGNMENT)\n")
+    assert kcli("topics", "alter", "growing", "--partitions", "7", "--replica-assignment", "1").code == 2
+    assert kcli("topics", "alter", "absent", "--partitions", "7", "--if-exists") == (0, "", "")
+    assert kcli("topics", "alter", "absent", "--partitions", "7").code == 1
+
+
+def test_patterns_choose_topics_and_names_are_only_names(kcli: Kcli) -> None:
+    for name in ("pat.one", "patxone", "pat.two"):
+        kcli("topics", "create", name)
+    for pattern, expected in (
+        ("pat.one", ["pat.one"]),
+        ("pat.*", ["pat.one", "pat.two", "patxone"]),
+        ("pat?one", ["pat.one", "patxone"]),
+        ("pat[.]one,patx(one|two)", ["pat.one", "patxone"]),
+    ):
+        assert kcli("topics", "list", "--topic", pattern).stdout.split() == expected, pattern
+    described = json.loads(kcli("topics", "describe", "--topic", "pat\\..+", "-o", "json").stdout)
+    assert [topic["topic"] for topic in described] == ["pat.one", "pat.two"]
+    deleted = kcli("topics", "delete", "--topic", "pat[.].*,nothing-.+", "--yes")
+    assert (deleted.code, deleted.stdout) == (1, "Deleted topic pat.one.\nDeleted topic pat.two.\n")
+    assert deleted.stderr == "kcli: topics nothing-.+: the cluster has none that matches\n"
+    assert kcli("topics", "list", "--topic", "pat*").stdout == "patxone\n"
+    assert kcli("topics", "list", "--topic", "pat(").code == 2
+
+
+def test_a_topic_is_described_by_its_id(kcli: Kcli) -> None:
+    kcli("topics", "create", "identified", "--config", "min.insync.replicas=2")
+    (listed,) = json.loads(kcli("topics", "list", "--topic", "identified", "-o", "json").stdout)
+    described = kcli("topics", "describe", "--topic-id", listed["topic_id"])
+    assert described.stdout.startswith("Topic: identified\t")
+    assert kcli("topics", "describe", "--topic-id", "A" * 22).code == 1
+    assert kcli("topics", "describe", "--topic-id", "nonsense").code == 2
+    assert kcli("topics", "describe", "identified", "--under-min-isr-partitions").stdout.startswith(
+        "Topic: identified\t"
+    )
+    assert kcli("topics", "describe", "identified", "--at-min-isr-partitions") == (0, "", "")

@@ -1,0 +1,65 @@
+"""`kcli broker-api-versions`: what kafka-broker-api-versions does: which versions of which APIs brokers serve."""
+
+from __future__ import annotations
+
+import click
+
+from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.output import TABLE, output_option, write_rows
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcli.output import Row
+    from kcore.client.cluster import Node
+
+
+@click.command("broker-api-versions")
+@bootstrap_server_option
+@command_config_option
+@output_option
+def command(bootstrap_server: str, command_config: str | None, output: str) -> None:
+    """Print the versions of every API that each broker serves, and the newest that this client can use of them."""
+    from kcore.client.admin import Admin
+
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        admin = Admin(client)
+        found = [(broker, _rows(broker, admin.api_versions(broker))) for broker in admin.brokers()]
+    if output == TABLE:
+        for broker, rows in found:
+            _print_broker(broker, rows)
+    else:
+        write_rows((row for _, rows in found for row in rows), output)
+
+
+def _rows(broker: Node, versions: dict[int, tuple[int, int]]) -> list[Row]:
+    from kcore.protocol.apis import BY_KEY
+
+    rows: list[Row] = []
+    for key, (low, high) in sorted(versions.items()):
+        api = BY_KEY.get(key)
+        usable = min(high, api.max_version) if api is not None else -1
+        rows.append(
+            {
+                "broker": broker.id,
+                "api": f"UNKNOWN_{key}" if api is None else api.name,
+                "key": key,
+                "min_version": low,
+                "max_version": high,
+                "usable_version": None if api is None or usable < max(low, api.min_version) else usable,
+            }
+        )
+    return rows
+
+
+def _print_broker(broker: Node, rows: list[Row]) -> None:
+    """As kafka-broker-api-versions prints it."""
+    lines = []
+    for row in rows:
+        low, high = row["min_version"], row["max_version"]
+        versions = str(low) if low == high else f"{low} to {high}"
+        usable = "UNSUPPORTED" if row["usable_version"] is None else f"usable: {row['usable_version']}"
+        lines.append(f"\t{row['api']}({row['key']}): {versions} [{usable}]")
+    click.echo(f"{broker} (id: {broker.id} rack: {broker.rack or 'null'}) -> (")
+    click.echo(",\n".join(lines))
+    click.echo(")")

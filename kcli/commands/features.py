@@ -1,0 +1,161 @@
+"""`kcli features`: what kafka-features does: a cluster's features and the levels they are finalized at (KIP-584)."""
+
+from __future__ import annotations
+
+import click
+
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.output import output_option, write_rows
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kcli.output import Row
+
+MAX_LEVEL = 2**15 - 1
+
+levels_option = click.option(
+    "--feature", "features", multiple=True, required=True, metavar="NAME=LEVEL", help="May be repeated."
+)
+names_option = click.option(
+    "--feature", "features", multiple=True, required=True, metavar="NAME", help="May be repeated."
+)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only ask whether it could be done.")
+unsafe_option = click.option("--unsafe", is_flag=True, help="Even where what a lower level cannot express is lost.")
+
+
+@click.group("features")
+def command() -> None:
+    """Describe the features of a cluster, and change the levels they are finalized at."""
+
+
+@command.command("describe")
+@bootstrap_server_option
+@command_config_option
+@output_option
+def describe(bootstrap_server: str, command_config: str | None, output: str) -> None:
+    """Print the supported and the finalized levels of every feature."""
+    from kcore.client.admin import Admin
+
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        found = Admin(client).describe_features()
+    rows = []
+    for name in sorted(found.supported.keys() | found.finalized.keys()):
+        low, high = found.supported.get(name, (0, 0))
+        rows.append(
+            {
+                "feature": name,
+                "supported_min_version": low,
+                "supported_max_version": high,
+                "finalized_version_level": found.finalized.get(name, 0),
+                "epoch": None if found.epoch < 0 else found.epoch,
+            }
+        )
+    write_rows(rows, output, _print_features)
+
+
+def _print_features(rows: Iterable[Row]) -> None:
+    for row in rows:
+        epoch = "-" if row["epoch"] is None else row["epoch"]
+        click.echo(
+            f"Feature: {row['feature']}\tSupportedMinVersion: {row['supported_min_version']}\t"
+            f"SupportedMaxVersion: {row['supported_max_version']}\t"
+            f"FinalizedVersionLevel: {row['finalized_version_level']}\tEpoch: {epoch}"
+        )
+
+
+@command.command("upgrade")
+@levels_option
+@dry_run_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def upgrade(
+    features: tuple[str, ...], dry_run: bool, bootstrap_server: str, command_config: str | None, output: str
+) -> None:
+    """Finalize features at higher levels, which older brokers and clients may not understand."""
+    from kcore.client.admin import UPGRADE
+
+    _update(parse_levels(features), UPGRADE, dry_run, bootstrap_server, command_config, output)
+
+
+@command.command("downgrade")
+@levels_option
+@unsafe_option
+@dry_run_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def downgrade(
+    features: tuple[str, ...],
+    unsafe: bool,
+    dry_run: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """Finalize features at lower levels."""
+    from kcore.client.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE
+
+    kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
+    _update(parse_levels(features), kind, dry_run, bootstrap_server, command_config, output)
+
+
+@command.command("disable")
+@names_option
+@unsafe_option
+@dry_run_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def disable(
+    features: tuple[str, ...],
+    unsafe: bool,
+    dry_run: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """Finalize features at level 0, which is as if there were none."""
+    from kcore.client.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE
+
+    kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
+    _update(dict.fromkeys(features, 0), kind, dry_run, bootstrap_server, command_config, output)
+
+
+def _update(
+    levels: Mapping[str, int], kind: int, dry_run: bool, bootstrap_server: str, command_config: str | None, output: str
+) -> None:
+    from kcore.client.admin import Admin
+
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        outcomes = Admin(client).update_features(levels, kind, validate_only=dry_run)
+    rows = [
+        {"feature": name, "level": levels[name], "changed": not dry_run}
+        for name in sorted(levels)
+        if outcomes.get(name) is None
+    ]
+    write_rows(rows, output, _print_changed)
+    raise_failures([str(error) for error in outcomes.values() if error is not None])
+
+
+def _print_changed(rows: Iterable[Row]) -> None:
+    for row in rows:
+        done = "is at" if row["changed"] else "can be brought to"
+        click.echo(f"{row['feature']} {done} level {row['level']}.")
+
+
+def parse_levels(pairs: Iterable[str]) -> dict[str, int]:
+    """`name=level` pairs; UsageFailure for one that is none, or a name that stands twice."""
+    levels: dict[str, int] = {}
+    for pair in pairs:
+        name, equals, level = pair.partition("=")
+        if not equals or not name.strip() or not level.strip().isdecimal() or int(level) > MAX_LEVEL:
+            raise UsageFailure(f"--feature {pair!r}: must be written NAME=LEVEL, as in transaction.version=2")
+        if name.strip() in levels:
+            raise UsageFailure(f"--feature {name.strip()}: stands there twice")
+        levels[name.strip()] = int(level)
+    return levels

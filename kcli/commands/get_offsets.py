@@ -1,0 +1,150 @@
+"""`kcli get-offsets`: what kafka-get-offsets does, an offset a partition as `topic:partition:offset`."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.output import output_option, write_rows
+from kcli.properties import read_properties
+from kcli.topic_selection import TopicSelection, find_topics, not_there, split_pieces
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kcli.output import Row
+    from kcore.client.admin import Admin
+    from kcore.client.cluster import TopicPartition
+
+    Wanted = Callable[[str, int], bool]
+
+SPECIAL_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
+MAX_TIMESTAMP = 2**63 - 1
+# topic, or topic:partitions, where partitions are 1, 0-3 (without 3), 5- or -3 (without 3)
+PIECE = re.compile(r"(?P<topic>[^:]*)(?::(?P<partitions>\d+|\d*-\d*))?")
+
+
+@click.command("get-offsets")
+@click.option("--topic", "topic_text", metavar="TOPICS", help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'.")
+@click.option("--partitions", "partition_text", metavar="ID,...", help="Only these partitions.")
+@click.option(
+    "--topic-partitions", metavar="TOPIC:IDS,...", help="Topics, each with its partitions: a:1,b:0-3,c:5-,:7."
+)
+@click.option(
+    "--time", metavar="TIME", default="latest", show_default=True, help=f"{', '.join(SPECIAL_TIMES)}, or a time in ms."
+)
+@click.option("--exclude-internal-topics", is_flag=True, help="Leave out the broker's own topics.")
+@bootstrap_server_option
+@command_config_option
+@output_option
+def command(
+    topic_text: str | None,
+    partition_text: str | None,
+    topic_partitions: str | None,
+    time: str,
+    exclude_internal_topics: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """Print an offset of each partition: the end, the start, or the first record since a time.
+
+    A partition that has no record since the time is left out; JSON has it without an offset.
+    """
+    from kcore.client.admin import Admin
+
+    if topic_partitions is not None and (topic_text is not None or partition_text is not None):
+        raise UsageFailure("--topic-partitions names topics and partitions: leave --topic and --partitions out")
+    timestamp = parse_time(time)
+    selection = None if topic_text is None else TopicSelection(topic_text)
+    is_wanted = wanted_partitions(topic_partitions) if topic_partitions is not None else _numbers(partition_text)
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        admin = Admin(client)
+        partitions, missing = _find(admin, selection, is_wanted, exclude_internal_topics)
+        found = admin.list_offsets(dict.fromkeys(partitions, timestamp))
+    rows = [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "offset": None if found[partition].offset < 0 else found[partition].offset,
+            "timestamp": None if found[partition].timestamp < 0 else found[partition].timestamp,
+        }
+        for partition in partitions
+        if found[partition].error is None
+    ]
+    write_rows(rows, output, _print_offsets)
+    raise_failures(missing + [str(listed.error) for listed in found.values() if listed.error is not None])
+
+
+def _find(
+    admin: Admin, selection: TopicSelection | None, is_wanted: Wanted, exclude_internal: bool
+) -> tuple[list[TopicPartition], list[str]]:
+    """The partitions that are meant, sorted, and what is to be said of topics that are missing."""
+    from kcore.client.cluster import TopicPartition
+
+    topics, missing = find_topics(admin, selection)
+    partitions = sorted(
+        TopicPartition(topic.name, info.partition)
+        for topic in topics
+        for info in topic.partitions
+        if is_wanted(topic.name, info.partition) and not (exclude_internal and topic.is_internal)
+    )
+    complaints = [not_there(name) for name in missing]
+    if not partitions and not complaints:
+        complaints.append("no partition matches what was asked for; `kcli topics describe` shows what there is")
+    return partitions, complaints
+
+
+def _print_offsets(rows: Iterable[Row]) -> None:
+    for row in rows:
+        if row["offset"] is not None:
+            click.echo(f"{row['topic']}:{row['partition']}:{row['offset']}")
+
+
+def parse_time(text: str) -> int:
+    """A special time by name or number, or milliseconds since 1970."""
+    if text in SPECIAL_TIMES:
+        return SPECIAL_TIMES[text]
+    try:
+        number = int(text)
+    except ValueError:
+        number = MAX_TIMESTAMP + 1
+    if not min(SPECIAL_TIMES.values()) <= number <= MAX_TIMESTAMP:
+        raise UsageFailure(f"--time {text!r}: must be {', '.join(SPECIAL_TIMES)}, or milliseconds since 1970")
+    return number
+
+
+def _numbers(text: str | None) -> Wanted:
+    """Which partitions of any topic are meant by `0,2`; all without a text."""
+    if text is None:
+        return lambda topic, partition: True
+    try:
+        numbers = {int(number) for number in text.split(",")}
+    except ValueError:
+        raise UsageFailure(f"--partitions {text!r}: must be numbers, as in 0,2") from None
+    return lambda topic, partition: partition in numbers
+
+
+def wanted_partitions(text: str) -> Wanted:
+    """Which partitions are meant by `a:1,b:0-3,c:5-,d:-3,e,:7`; the upper end of a range is not in it."""
+    filters = [_filter(piece.strip()) for piece in split_pieces(text)]
+    return lambda topic, partition: any(is_wanted(topic, partition) for is_wanted in filters)
+
+
+def _filter(piece: str) -> Wanted:
+    parsed = PIECE.fullmatch(piece)
+    if parsed is None or not piece or piece.endswith(":"):
+        raise UsageFailure(f"--topic-partitions {piece!r}: must be written as in a:1, b:0-3, c:5-, d:-3, e or :7")
+    selection = TopicSelection(parsed["topic"], "--topic-partitions") if parsed["topic"] else None
+    low, dash, high = (parsed["partitions"] or "-").partition("-")
+    first = int(low or 0)
+    end = (int(high) if high else MAX_TIMESTAMP) if dash else first + 1
+
+    def is_wanted(topic: str, partition: int) -> bool:
+        return (selection is None or selection.includes(topic)) and first <= partition < end
+
+    return is_wanted

@@ -1,0 +1,110 @@
+"""`kcli log-dirs describe`: what kafka-log-dirs does."""
+
+from __future__ import annotations
+
+import click
+
+from kcli.action_group import ActionGroup
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_alone_option, command_config_option, connect
+from kcli.output import output_option, write_rows
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kcli.output import Row
+    from kcore.client.admin import Admin, LogDirDescription
+    from kcore.client.cluster import Node, TopicPartition
+
+UNKNOWN_BYTES = -1
+
+
+@click.group("log-dirs", cls=ActionGroup)
+def command() -> None:
+    """Describe the log directories of brokers."""
+
+
+@command.command("describe")
+@click.option("--broker-list", "broker_ids", metavar="ID,...", help="Only these brokers.")
+@click.option("--topic-list", metavar="TOPIC,...", help="Only the partitions of these topics.")
+@bootstrap_server_alone_option
+@command_config_option
+@output_option
+def describe(
+    broker_ids: str | None, topic_list: str | None, bootstrap_server: str, command_config: str | None, output: str
+) -> None:
+    """Describe log directories: how full their volumes are, and the size of each partition."""
+    from kcore.client.admin import Admin
+
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        admin = Admin(client)
+        brokers = _chosen(admin, broker_ids)
+        partitions, missing = _partitions(admin, topic_list)
+        found = admin.describe_log_dirs(brokers, partitions)
+    write_rows(map(_row, found), output, _print_directories)
+    raise_failures(missing + [str(described.error) for described in found if described.error is not None])
+
+
+def _chosen(admin: Admin, text: str | None) -> list[Node]:
+    brokers = admin.brokers()
+    if text is None:
+        return brokers
+    try:
+        wanted = {int(broker_id) for broker_id in text.split(",")}
+    except ValueError:
+        raise UsageFailure(f"--broker-list {text!r}: must be broker ids, as in 1,2") from None
+    unknown = sorted(wanted - {broker.id for broker in brokers})
+    if unknown:
+        known = ", ".join(str(broker.id) for broker in brokers)
+        raise UsageFailure(f"--broker-list: the cluster has no broker {unknown[0]}, only {known}")
+    return [broker for broker in brokers if broker.id in wanted]
+
+
+def _partitions(admin: Admin, text: str | None) -> tuple[list[TopicPartition] | None, list[str]]:
+    """The partitions of the topics that were named, None for all; and what is to be said of those that are missing."""
+    from kcore.client.cluster import TopicPartition
+
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if not names:
+        return None, []
+    described = admin.describe_topics(names)
+    missing = [f"topic {topic.name}: the cluster has no such topic" for topic in described if topic.error_code]
+    return [TopicPartition(topic.name, info.partition) for topic in described for info in topic.partitions], missing
+
+
+def _row(found: LogDirDescription) -> Row:
+    return {
+        "broker": found.broker,
+        "log_dir": found.path,
+        "error": None if found.error is None else found.error.name,
+        "total_bytes": None if found.total_bytes == UNKNOWN_BYTES else found.total_bytes,
+        "usable_bytes": None if found.usable_bytes == UNKNOWN_BYTES else found.usable_bytes,
+        "partitions": [
+            {
+                "topic": replica.partition.topic,
+                "partition": replica.partition.partition,
+                "size": replica.size_bytes,
+                "offset_lag": replica.offset_lag,
+                "is_future": replica.is_future,
+            }
+            for replica in found.replicas
+        ],
+    }
+
+
+def _print_directories(rows: Iterable[Row]) -> None:
+    for row in rows:
+        total, usable = row["total_bytes"], row["usable_bytes"]
+        volume = "" if total is None or usable is None else f"\tTotalBytes: {total}\tUsableBytes: {usable}"
+        error = "" if row["error"] is None else f"\tError: {row['error']}"
+        click.echo(
+            f"Broker: {row['broker']}\tLogDir: {row['log_dir']}\tPartitions: {len(row['partitions'])}{volume}{error}"
+        )
+        for replica in row["partitions"]:
+            future = "\tFuture" if replica["is_future"] else ""
+            click.echo(
+                f"\tTopic: {replica['topic']}\tPartition: {replica['partition']}\tSize: {replica['size']}\t"
+                f"OffsetLag: {replica['offset_lag']}{future}"
+            )
