@@ -155,8 +155,9 @@ def show_segment(data_dir: str) -> None:
     from kcli.log_dump.text import LineWriter
 
     folders = (os.path.join(data_dir, f"{FLIGHTS_TOPIC}-{number}") for number in range(FLIGHTS_PARTITIONS))
-    segments = [min(entry.path for entry in os.scandir(folder) if entry.name.endswith(".log")) for folder in folders]
-    segment = max(segments, key=os.path.getsize)
+    logs = [sorted(entry.path for entry in os.scandir(folder) if entry.name.endswith(".log")) for folder in folders]
+    # A partition without records has no segment file.
+    segment = max((segments[0] for segments in logs if segments), key=os.path.getsize)
     findings = Findings()
     rows = dump_files([segment], deep=False, sanity_only=False, verify_only=False, max_bytes=None, findings=findings)
     writer = LineWriter(None, skip_record_metadata=False)
