@@ -18,8 +18,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from kcore.errors cimport FETCH_SESSION_TOPIC_ID_ERROR, INVALID_FETCH_SESSION_EPOCH, NONE
 from kcore.platform.sync cimport (
-    atomic_add_32, atomic_add_64, atomic_load_32, atomic_swap_32_if, pthread_mutex_destroy, pthread_mutex_init,
-    pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_add_32, atomic_add_64, atomic_load_32, atomic_load_64, atomic_swap_32_if, pthread_mutex_destroy,
+    pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.replication.partition cimport Partition
 from kcore.replication.partition_watch cimport PartitionWatch
@@ -36,6 +36,17 @@ cdef enum:
 # Sessions wait in the same purgatory as partitions, whose keys count upwards from 1.
 cdef uint64_t SESSION_KEYS = <uint64_t>1 << 63
 cdef int64_t last_session_key = 0
+cdef int64_t live = 0
+
+
+def live_sessions() -> int:
+    """Sessions of the process that were made and not yet freed: what leak checks look at."""
+    return atomic_load_64(&live)
+
+
+def epoch_after(int32_t epoch) -> int:
+    """The epoch of a session's request after the one with this epoch: after 2^31 - 1 comes 1."""
+    return next_epoch(epoch)
 
 
 cdef int32_t next_epoch(int32_t epoch) noexcept nogil:
@@ -63,6 +74,7 @@ cdef FetchSession* session_new(bint by_id, bint privileged, int32_t expected_cou
     session.cached_size = -1
     pthread_mutex_init(&session.lock, NULL)
     pthread_mutex_init(&session.dirty_lock, NULL)
+    atomic_add_64(&live, 1)
     return session
 
 
@@ -89,6 +101,7 @@ cdef void session_release(FetchSession* session) noexcept nogil:
     pthread_mutex_destroy(&session.lock)
     pthread_mutex_destroy(&session.dirty_lock)
     free(session)
+    atomic_add_64(&live, -1)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
