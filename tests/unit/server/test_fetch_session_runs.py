@@ -173,9 +173,7 @@ def test_every_record_comes_once_and_in_order(sides: tuple[Side, Side], seed: in
         for part in run.parts:
             received = session.received.get(part, [])
             session.want(*part, received[-1][0] + 1 if received else 0)
-    while any(
-        len(run.sessions[0].received.get(part, [])) < len(values) for part, values in run.produced.items()
-    ):
+    while any(len(run.sessions[0].received.get(part, [])) < len(values) for part, values in run.produced.items()):
         before = sum(map(len, run.sessions[0].received.values()))
         run.compare()
         # A session that was broken last is begun anew by its next request only.
