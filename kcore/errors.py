@@ -66,7 +66,13 @@ TABLE: tuple[tuple[int, str, bool, str], ...] = (
     (39, "INVALID_REPLICA_ASSIGNMENT", False, "The assignment of replicas is not valid."),
     (40, "INVALID_CONFIG", False, "A configuration is not valid."),
     (41, "NOT_CONTROLLER", True, "This broker is not the controller."),
-    (42, "INVALID_REQUEST", False, "The request is malformed or contradicts itself."),
+    (
+        42,
+        "INVALID_REQUEST",
+        False,
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details.",
+    ),
     (43, "UNSUPPORTED_FOR_MESSAGE_FORMAT", False, "The record format does not support this."),
     (44, "POLICY_VIOLATION", False, "A policy of the cluster forbids this."),
     (45, "OUT_OF_ORDER_SEQUENCE_NUMBER", False, "The producer's sequence number does not follow its last one."),

@@ -272,11 +272,17 @@ class GroupCoordinator:
         slot = self._slots.get(group_id)
         if slot is None:
             # Offsets kept in Kafka by a client that manages its partitions itself.
-            error = codes.NONE if generation_id < 0 else codes.ILLEGAL_GENERATION
+            error = codes.NONE if generation_id < 0 else self._no_member(group_id)
             return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
         with slot.lock:
             error = slot.group.commit_error(member_id, generation_id, clock_ms())
             return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
+
+    def _no_member(self, group_id: str) -> int:
+        """A member's commit to a group without members: one that has offsets is known, without that member."""
+        log = self._logs.get(self.partition_for(group_id))
+        known = log is not None and log.offsets.of_group(group_id)
+        return codes.UNKNOWN_MEMBER_ID if known else codes.ILLEGAL_GENERATION
 
     def _store(
         self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, int, str | None]]

@@ -55,7 +55,8 @@ def describe(context: RequestContext, resource: Any, *, documented: bool) -> lis
         validate_topic_name(resource.resource_name)
         image = broker.metadata_cache.image
         if resource.resource_name not in image.topics:
-            raise errors.UnknownTopicOrPartitionError()
+            # Kafka says no more than the code here.
+            raise errors.UnknownTopicOrPartitionError("")
         return describe_topic(broker.config, image.topic_configs(resource.resource_name), wanted, documented=documented)
     if resource.resource_type == BROKER_RESOURCE:
         if resource.resource_name == "":

@@ -28,7 +28,9 @@ def handle(context: RequestContext, request: Any) -> Fields:
     key_type = request.key_type if context.api_version >= FIRST_WITH_KEY_TYPE else GROUP_KEY
     if context.api_version < FIRST_BATCHED:
         return find(context, request.key, key_type)
-    return {"coordinators": [{"key": key, **find(context, key, key_type)} for key in request.coordinator_keys]}
+    found = [{"key": key, **find(context, key, key_type)} for key in request.coordinator_keys]
+    # Without an error the single answer has no message, and these have an empty one.
+    return {"coordinators": [{**one, "error_message": one["error_message"] or ""} for one in found]}
 
 
 def find(context: RequestContext, key: str, key_type: int) -> Fields:
@@ -45,9 +47,7 @@ def locate(context: RequestContext, key: str, key_type: int) -> Fields:
         # Final for every client, where an error that may pass would make it ask again and again.
         raise errors.TransactionalIdAuthorizationFailedError("This broker has no transactions yet")
     if key_type != GROUP_KEY:
-        raise errors.InvalidRequestError(f"Coordinators of key type {key_type} are not served")
-    if not key:
-        raise errors.InvalidGroupIdError("A group id may not be empty")
+        raise errors.InvalidRequestError()
     broker = context.broker
     if broker.metadata_cache.topic(GROUP_METADATA_TOPIC) is None:
         for result in broker.controller.auto_create_topics([GROUP_METADATA_TOPIC]):
@@ -69,7 +69,7 @@ def locate(context: RequestContext, key: str, key_type: int) -> Fields:
 
 def failure(error: errors.KafkaError) -> Fields:
     """The fields of a key whose coordinator cannot be named."""
-    return {"error_code": error.code, "error_message": error.message, **NOWHERE}
+    return {"error_code": error.code, "error_message": str(error), **NOWHERE}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:

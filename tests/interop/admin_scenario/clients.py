@@ -6,19 +6,18 @@ import asyncio
 import json
 import re
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from aiokafka.admin import AIOKafkaAdminClient
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 
 from kcore import uuid
 from kcore.protocol import apis
 from tests.interop.admin_scenario.plain import TIMEOUT_S, failure, plain
-from tests.interop.admin_scenario.step import FILE, Action, Command, IdOf, Request
+from tests.interop.admin_scenario.step import FILE, SERVER_FIRST, Action, Command, IdOf, Request
 from tests.raw_client import RawClient
 
 JAVA_SOURCES = Path(__file__).with_name("java")
@@ -48,31 +47,6 @@ class LibraryClient:
         close = getattr(self.library, "close", None)
         if close is not None:
             close()
-
-
-class ConfluentAdmin(AdminClient):
-    """confluent_kafka's AdminClient, which steps also ask to produce."""
-
-    def __init__(self, server: str) -> None:
-        super().__init__({"bootstrap.servers": server, "socket.timeout.ms": TIMEOUT_MS, "log_level": 0})
-        self.server = server
-
-    def produce(self, topic: str, partition: int, timestamps: Sequence[int], **settings: object) -> list[Any]:
-        """Writes a record for each timestamp, in one batch, with its number as key and value: offsets or errors."""
-        delivered: list[Any] = []
-        producer = Producer({"bootstrap.servers": self.server, "linger.ms": 1000, "log_level": 0, **settings})
-        for number, timestamp in enumerate(timestamps):
-            producer.produce(
-                topic,
-                b"%d" % number,
-                b"%d" % number,
-                partition,
-                on_delivery=lambda error, message: delivered.append(error if error is not None else message.offset()),
-                timestamp=timestamp,
-            )
-        left = producer.flush(TIMEOUT_S)
-        assert left == 0, f"{left} records are not acknowledged"
-        return delivered
 
 
 class AiokafkaClient:
@@ -168,7 +142,9 @@ class JavaProgram:
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"server": server, "action": action, "arguments": arguments}) + "\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        answer = self.process.stdout.readline()
+        assert answer, f"Java ended in {action} of {arguments}"
+        return json.loads(answer)
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -194,7 +170,8 @@ class JavaClient:
             return self.program.ask(self.server, call.action, arguments)
         self.file.write_text(call.file)
         words = [str(self.file) if word == FILE else word for word in call.words]
-        words += ["--bootstrap-server", self.server]
+        server = ["--bootstrap-server", self.server]
+        words = [*server, *words] if call.program in SERVER_FIRST else [*words, *server]
         answer = self.program.ask(self.server, "tool", {"program": call.program, "words": words})
         return {"code": answer["code"], "stdout": lines(answer["stdout"]), "stderr": lines(answer["stderr"])}
 
@@ -205,6 +182,10 @@ class JavaClient:
 def lines(text: str) -> list[str]:
     """Without stack traces, which say where in a tool something happened, not what."""
     return [line for line in text.splitlines() if not STACK_TRACE.match(line)]
+
+
+def confluent_client(server: str) -> LibraryClient:
+    return LibraryClient(AdminClient({"bootstrap.servers": server, "socket.timeout.ms": TIMEOUT_MS, "log_level": 0}))
 
 
 def kafka_python_client(server: str) -> LibraryClient:

@@ -16,14 +16,17 @@ from uuid import UUID as UUID_TYPE
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from kcore import uuid
+from kcore.protocol import apis
 
 TIMEOUT_S = 30
 NO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 PYTHON_UUID_LENGTH = 36
 # As Kafka writes them, and as Python does.
 UUID = re.compile(r"(?<![\w-])([\w-]{21}[AQgw]|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])")
+# Measured at that moment.
+DISK_SPACE = ("total_bytes", "usable_bytes")
 # What names an item of a list: brokers give such lists in the order of a hash table.
-NAMES = ("name", "topic", "partition_index", "partition", "group_id", "topic_id")
+NAMES = ("name", "user", "topic", "partition_index", "partition", "group_id", "topic_id")
 
 
 def plain(value: Any) -> Any:
@@ -36,6 +39,8 @@ def plain(value: Any) -> Any:
         return plain(outcome(value))
     if isinstance(value, BaseException):
         return failure(value)
+    if isinstance(value, type):
+        return value.__name__
     if isinstance(value, KafkaError):
         return {"error": value.name(), "message": value.str()}
     if isinstance(value, TopicPartition):
@@ -109,6 +114,8 @@ class Normaliser:
     def _field(self, name: str, value: Any) -> Any:
         if name == "port" and value == self.port:
             return "<port>"
+        if name in DISK_SPACE and value > 0:
+            return "<bytes>"
         plain = self(value)
         # One that no topic has, or that a topic only would have got.
         return "<uuid>" if name == "topic_id" and plain not in (None, NO_UUID) and UUID.fullmatch(plain) else plain
@@ -126,11 +133,17 @@ class Normaliser:
         return text if name is None else f"<id of {name}>"
 
 
-def in_order(items: list[Any]) -> list[Any]:
-    """A list of named items by their names; any other as it is."""
+def in_order(items: list[Any]) -> Any:
+    """A list of named items by their names; any other as it is. APIs stand under their names."""
+    if items and all(isinstance(item, dict) and "api_key" in item for item in items):
+        return {api_name(item["api_key"]): item for item in items}
     for name in NAMES:
         if items and all(isinstance(item, dict) and item.get(name) is not None for item in items):
             return sorted(items, key=lambda item: (item[name], repr(item)))
     if items and all(isinstance(item, list) and item and isinstance(item[0], str) for item in items):
         return sorted(items, key=repr)
     return items
+
+
+def api_name(key: int) -> str:
+    return apis.BY_KEY[key].name if key in apis.BY_KEY else f"key {key}"

@@ -17,12 +17,11 @@ from kcore.protocol import apis
 from tests.interop.admin_scenario.clients import (
     AiokafkaClient,
     Client,
-    ConfluentAdmin,
     JavaClient,
     JavaProgram,
-    LibraryClient,
     TopicIds,
     WireClient,
+    confluent_client,
     kafka_python_client,
 )
 from tests.interop.admin_scenario.plain import TIMEOUT_S, Normaliser
@@ -78,7 +77,7 @@ def run(
     topic_ids = TopicIds(port)
     java_client = JavaClient(java, server, topic_ids, scratch)
     clients: dict[str, Client] = {
-        "confluent-kafka": LibraryClient(ConfluentAdmin(server)),
+        "confluent-kafka": confluent_client(server),
         "kafka-python": kafka_python_client(server),
         "aiokafka": AiokafkaClient(server),
         "wire": WireClient(port, topic_ids),

@@ -25,6 +25,8 @@ TOOLS = {
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
 }
+# Its other options belong to a subcommand.
+SERVER_FIRST = (TOOLS["kafka-features"],)
 
 
 class Step(NamedTuple):

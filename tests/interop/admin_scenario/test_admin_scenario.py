@@ -20,11 +20,15 @@ from tests.interop.admin_scenario.run import run
 from tests.interop.admin_scenario.scenario import STEPS
 from tests.interop.admin_scenario.step import Step
 
-pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
+pytestmark = [
+    pytest.mark.needs("java", "mvn", "setpriv"),
+    # AlterConfigs is asked for on purpose.
+    pytest.mark.filterwarnings("ignore:alter_configs has been deprecated"),
+]
 
 EXPECTED = expected()
 # What both brokers are started with; the rest are the defaults of each.
-PROPERTIES = {"offsets.topic.num.partitions": "4"}
+PROPERTIES = {"offsets.topic.num.partitions": "4", "group.initial.rebalance.delay.ms": "0"}
 
 
 class Results(NamedTuple):
