@@ -21,6 +21,8 @@ KEYS = (
     ConfigKey("metrics.connection.timeout.ms", INT, 10_000, at_least(1), LOW),
     ConfigKey("metrics.host", STRING, "127.0.0.1"),
     ConfigKey("metrics.max.connections", INT, 16, at_least(1), LOW),
+    ConfigKey("metrics.max.group.partitions", INT, 5000, at_least(0), LOW),
+    ConfigKey("metrics.max.partitions", INT, 1000, at_least(0), LOW),
     ConfigKey("metrics.max.topics", INT, 1000, at_least(0), LOW),
     unused("metrics.num.samples", INT, 2, at_least(1), LOW),
     ConfigKey("metrics.port", INT, -1, between(-1, 65535)),

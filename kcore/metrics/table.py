@@ -55,6 +55,28 @@ def replica_gauge(name: str, unit: str, documentation: str) -> Metric:
     )
 
 
+def log_gauge(name: str, unit: str, documentation: str) -> Metric:
+    return Metric(
+        f"kafka_log_log_{name.lower()}",
+        GAUGE,
+        ("topic", "partition"),
+        unit,
+        f"kafka.log:type=Log,name={name}",
+        documentation,
+    )
+
+
+def group_gauge(name: str, unit: str, documentation: str) -> Metric:
+    return Metric(
+        f"kafka_coordinator_group_groupmetadatamanager_{name.lower()}",
+        GAUGE,
+        (),
+        unit,
+        f"kafka.coordinator.group:type=GroupMetadataManager,name={name}",
+        documentation,
+    )
+
+
 TOPICS = (
     topic_metric("MessagesIn", "records", "Records appended; an idempotent retry counts again, as in Kafka."),
     topic_metric("BytesIn", "bytes", "Bytes of record batches appended, as the client sent them."),
@@ -211,6 +233,46 @@ REPLICAS = (
     ),
     replica_gauge("AtMinIsrPartitionCount", "partitions", "Partitions led here with just min.insync.replicas."),
     Metric(
+        "kafka_server_replicamanager_isrshrinks_total",
+        COUNTER,
+        (),
+        "changes",
+        "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec",
+        "How often a partition led here lost an in-sync replica, since the endpoint was opened.",
+    ),
+    Metric(
+        "kafka_server_replicamanager_isrexpands_total",
+        COUNTER,
+        (),
+        "changes",
+        "kafka.server:type=ReplicaManager,name=IsrExpandsPerSec",
+        "How often a partition led here won an in-sync replica, since the endpoint was opened.",
+    ),
+    Metric(
+        "kafka_server_fetchsessioncache_numincrementalfetchsessions",
+        GAUGE,
+        (),
+        "sessions",
+        "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions",
+        "Incremental fetch sessions (KIP-227) that are kept.",
+    ),
+    Metric(
+        "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
+        GAUGE,
+        (),
+        "partitions",
+        "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchPartitionsCached",
+        "Partitions in them.",
+    ),
+    Metric(
+        "kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total",
+        COUNTER,
+        (),
+        "sessions",
+        "kafka.server:type=FetchSessionCache,name=IncrementalFetchSessionEvictionsPerSec",
+        "Sessions that had to leave for others.",
+    ),
+    Metric(
         "kafka_server_delayedoperationpurgatory_purgatorysize",
         GAUGE,
         ("delayedOperation",),
@@ -278,6 +340,14 @@ SERVER = (
         "Partitions of the cluster without a leader.",
     ),
     Metric(
+        "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
+        GAUGE,
+        (),
+        "partitions",
+        "kafka.controller:type=KafkaController,name=PreferredReplicaImbalanceCount",
+        "Partitions of the cluster whose leader is not their first replica.",
+    ),
+    Metric(
         "kafka_log_logmanager_offlinelogdirectorycount",
         GAUGE,
         (),
@@ -285,6 +355,74 @@ SERVER = (
         "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
         "Log directories that failed.",
     ),
+)
+
+LOGS = (
+    Metric(
+        "kafka_log_logflushstats_logflushrateandtimems",
+        HISTOGRAM,
+        (),
+        "milliseconds",
+        "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs",
+        "Flushes of logs to their device.",
+    ),
+    log_gauge("Size", "bytes", "Bytes of record batches in a log."),
+    log_gauge("NumLogSegments", "segments", "Segments of a log."),
+    log_gauge("LogStartOffset", "offset", "The first offset that can be read."),
+    log_gauge("LogEndOffset", "offset", "The offset that the next record gets."),
+)
+
+GROUP_LAG = (
+    Metric(
+        "kafka_consumergroup_current_offset",
+        GAUGE,
+        ("consumergroup", "topic", "partition"),
+        "offset",
+        None,
+        "The offset that a group committed. The name is kafka_exporter's, as of the next two.",
+    ),
+    Metric(
+        "kafka_consumergroup_lag",
+        GAUGE,
+        ("consumergroup", "topic", "partition"),
+        "records",
+        None,
+        "From the committed offset to the high watermark; for groups without members too.",
+    ),
+    Metric(
+        "kafka_consumergroup_lag_seconds",
+        GAUGE,
+        ("consumergroup", "topic", "partition"),
+        "seconds",
+        None,
+        "The age of the first record that the group has not read, by its timestamp; 0 when it has read everything.",
+    ),
+    Metric(
+        "kcli_group_partitions_left_out",
+        GAUGE,
+        (),
+        "partitions",
+        None,
+        "Pairs of group and partition beyond metrics.max.group.partitions, of which nothing is told.",
+    ),
+)
+
+GROUPS = (
+    Metric(
+        "kafka_consumergroup_members",
+        GAUGE,
+        ("consumergroup",),
+        "members",
+        None,
+        "Members of a group. The name is kafka_exporter's.",
+    ),
+    group_gauge("NumGroups", "groups", "Groups coordinated here that have members, or had them since the start."),
+    group_gauge("NumGroupsEmpty", "groups", "Those without members."),
+    group_gauge("NumGroupsPreparingRebalance", "groups", "Those that wait for their members to join."),
+    group_gauge("NumGroupsCompletingRebalance", "groups", "Those that wait for their leader's assignment."),
+    group_gauge("NumGroupsStable", "groups", "Those that are assigned."),
+    group_gauge("NumGroupsDead", "groups", "Those that have ended."),
+    group_gauge("NumOffsets", "offsets", "Committed offsets."),
 )
 
 PROCESS = (
@@ -303,7 +441,10 @@ SECTIONS = {
     "Topics": TOPICS,
     "Requests": REQUESTS,
     "Network": NETWORK,
-    "Replicas and purgatories": REPLICAS,
+    "Replicas, fetch sessions and purgatories": REPLICAS,
+    "Logs": LOGS,
+    "Lag of consumer groups": GROUP_LAG,
+    "Consumer groups": GROUPS,
     "Server and controller": SERVER,
     "Process": PROCESS,
 }

@@ -9,13 +9,19 @@ does not overwhelm whoever stores its metrics.
 
 from __future__ import annotations
 
+import time
+
 from kcore import __version__, errors
+from kcore.coordinator.group.state import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from kcore.metrics.log_flush import log_flush_total
 from kcore.metrics.process import PROCESS_METRICS, process_samples
 from kcore.metrics.recent_share import RecentShare
 from kcore.metrics.registry import Registry, duration_histogram, size_histogram
-from kcore.metrics.table import NETWORK, REPLICAS, REQUESTS, SERVER, TOPICS
+from kcore.metrics.table import GROUP_LAG, GROUPS, LOGS, NETWORK, REPLICAS, REQUESTS, SERVER, TOPICS
 from kcore.metrics.topic_counters import TOPIC_COUNTERS
 from kcore.protocol.apis import BY_KEY
+from kcore.server.group_lag import GroupLag
+from kcore.server.isr_changes import IsrChanges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,12 +53,20 @@ TOPIC_METRICS = {
 class BrokerMetrics:
     """The sources over one broker; `register` gives them to a registry."""
 
-    __slots__ = ("_broker", "_handlers_idle", "_processors_idle")
+    __slots__ = ("_broker", "_handlers_idle", "_isr_changes", "_lag", "_processors_idle")
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._processors_idle = RecentShare(broker.socket_server.processor_idle_ns)
         self._handlers_idle = RecentShare(lambda: [broker.request_channel.handler_idle_ns])
+        self._isr_changes = IsrChanges(broker.broker_id)
+        broker.metadata_cache.subscribe(self._isr_changes.publish)
+        self._lag = GroupLag(
+            broker.group_coordinator,
+            broker.replica_manager,
+            lambda: broker.config.number("metrics.max.group.partitions"),
+            lambda: int(time.time() * 1000),
+        )
 
     def register(self, registry: Registry) -> None:
         """Every metric of the table, save those of `register_early`."""
@@ -61,6 +75,9 @@ class BrokerMetrics:
             (REQUESTS, self.requests),
             (NETWORK, self.network),
             (REPLICAS, self.replicas),
+            (LOGS, self.logs),
+            (GROUP_LAG, self._lag.samples),
+            (GROUPS, self.groups),
         ):
             registry.add([metric.name for metric in section], source)
 
@@ -134,10 +151,41 @@ class BrokerMetrics:
         yield f"{prefix}_underreplicatedpartitions", (), sum(len(state.isr) < len(state.replicas) for state in led)
         yield f"{prefix}_underminisrpartitioncount", (), sum(margin < 0 for margin in margins)
         yield f"{prefix}_atminisrpartitioncount", (), sum(margin == 0 for margin in margins)
+        yield f"{prefix}_isrshrinks_total", (), self._isr_changes.shrinks
+        yield f"{prefix}_isrexpands_total", (), self._isr_changes.expands
+        sessions = broker.fetch_session_cache
+        prefix = "kafka_server_fetchsessioncache"
+        yield f"{prefix}_numincrementalfetchsessions", (), sessions.sessions
+        yield f"{prefix}_numincrementalfetchpartitionscached", (), sessions.partitions
+        yield f"{prefix}_incrementalfetchsessionevictions_total", (), sessions.evictions
         for purgatory in (broker.fetch_purgatory, broker.produce_purgatory):
             labels = (purgatory.name,)
             yield "kafka_server_delayedoperationpurgatory_purgatorysize", labels, purgatory.watched
             yield "kafka_server_delayedoperationpurgatory_numdelayedoperations", labels, purgatory.delayed
+
+    def logs(self) -> Iterator[Sample]:
+        """Flushes, and the logs of the first `metrics.max.partitions` partitions."""
+        broker = self._broker
+        yield "kafka_log_logflushstats_logflushrateandtimems", (), duration_histogram(*log_flush_total())
+        for partition in broker.replica_manager.all_partitions()[: broker.config.number("metrics.max.partitions")]:
+            labels = (partition.topic, str(partition.index))
+            log = partition.log
+            yield "kafka_log_log_size", labels, log.size_bytes
+            yield "kafka_log_log_numlogsegments", labels, len(log.segments)
+            yield "kafka_log_log_logstartoffset", labels, log.start_offset
+            yield "kafka_log_log_logendoffset", labels, log.end_offset
+
+    def groups(self) -> Iterator[Sample]:
+        """Groups by state, members by group."""
+        groups = self._broker.group_coordinator.group_states()
+        for group, _, members in groups:
+            yield "kafka_consumergroup_members", (group,), members
+        prefix = "kafka_coordinator_group_groupmetadatamanager"
+        yield f"{prefix}_numgroups", (), len(groups)
+        for state in (EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD):
+            yield f"{prefix}_numgroups{state.lower()}", (), sum(found == state for _, found, _ in groups)
+        offsets = self._broker.group_coordinator.committed_offsets()
+        yield f"{prefix}_numoffsets", (), sum(len(committed) for _, committed in offsets)
 
 
 def register_early(broker: Broker, registry: Registry) -> None:
@@ -166,6 +214,11 @@ class ServerState:
         yield f"{prefix}_globaltopiccount", (), len(image.topics)
         yield f"{prefix}_globalpartitioncount", (), len(partitions)
         yield f"{prefix}_offlinepartitionscount", (), sum(state.leader < 0 for state in partitions)
+        yield (
+            f"{prefix}_preferredreplicaimbalancecount",
+            (),
+            sum(state.leader >= 0 and state.leader != state.replicas[0] for state in partitions),
+        )
         yield "kafka_log_logmanager_offlinelogdirectorycount", (), len(broker.log_manager.offline_directories())
 
 

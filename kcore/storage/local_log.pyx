@@ -20,6 +20,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove, memset, strdup, strlen
 from posix.fcntl cimport O_RDONLY
 from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR
+from kcore.metrics.log_flush cimport record_log_flush
 from kcore.platform.disk cimport Disk, sync_parent
 from kcore.platform.sync cimport (
     atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_destroy,
@@ -345,6 +346,7 @@ cdef class LocalLog:
         cdef int32_t count = 0
         cdef int outcome = 0
         cdef bint sync_directory
+        cdef int64_t started_ns
         pthread_mutex_lock(&self.flush_lock)
         pthread_mutex_lock(&self.append_lock)
         if self.closed or self.is_offline():
@@ -364,6 +366,7 @@ cdef class LocalLog:
         sync_directory = self.directory_changed
         self.directory_changed = False
         pthread_mutex_unlock(&self.append_lock)
+        started_ns = self.disk.monotonic_ns(self.disk.context)
         outcome = self.sync_pinned(pinned, count if include_active else count - 1)
         self.unpin(pinned, count)
         if outcome >= 0 and (sync_directory or not self.birth_is_durable):
@@ -374,6 +377,7 @@ cdef class LocalLog:
             outcome = self.prepare_recovery_point(target)
         if outcome >= 0:
             self.advance_recovery_point(target)
+            record_log_flush(self.disk.monotonic_ns(self.disk.context) - started_ns)
         else:
             self.directory_changed |= sync_directory
             self.fail(outcome)

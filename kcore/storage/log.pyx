@@ -42,7 +42,7 @@ from kcore.storage.segment cimport (
     segment_find_offset, segment_finish, segment_index_batch, segment_open, segment_release,
     segment_sync, segment_write,
 )
-from kcore.storage.timestamp_search cimport first_record_since, newest_record
+from kcore.storage.timestamp_search cimport first_record_since, newest_record, timestamp_at
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
@@ -783,6 +783,13 @@ cdef class Log(LocalLog):
             if timestamp_ms == MAX_TIMESTAMP:
                 return newest_record(self, self.log_start_offset())
             return first_record_since(self, self.log_start_offset(), timestamp_ms)
+        except OSError as error:
+            self.check_disk(-error.errno)
+
+    def timestamp_at(self, int64_t offset):
+        """The timestamp of the record at `offset`, or of the first one behind it where it is gone; None at the log's end."""
+        try:
+            return timestamp_at(self, max(offset, self.log_start_offset()))
         except OSError as error:
             self.check_disk(-error.errno)
 

@@ -12,11 +12,12 @@ from libc.errno cimport ENOMEM
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from kcore.platform.sync cimport atomic_load_64
-from kcore.record.batch cimport BatchHeader
+from kcore.record.batch cimport TIMESTAMP_TYPE_MASK, BatchHeader
 from kcore.record.decoder import decode_batches
 from kcore.storage.local_log cimport LocalLog
 from kcore.storage.segment cimport (
-    BATCH_FOUND, BATCH_PAST_END, LogSegment, segment_find_batch, segment_find_timestamp, segment_open, segment_release,
+    BATCH_FOUND, BATCH_PAST_END, LogSegment, segment_find_batch, segment_find_offset, segment_find_timestamp,
+    segment_open, segment_release,
 )
 
 
@@ -35,6 +36,47 @@ cdef object first_record_since(LocalLog log, int64_t start_offset, int64_t times
     finally:
         unpin(pinned, count)
     return found
+
+
+cdef object timestamp_at(LocalLog log, int64_t offset):
+    cdef int32_t count = 0, i
+    cdef LogSegment** pinned
+    found = None
+    with nogil:
+        pinned = log.pin_from(offset, &count)
+    try:
+        check(0 if pinned != NULL else -ENOMEM, log)
+        for i in range(count):
+            found = timestamp_in_segment(log, pinned[i], offset)
+            if found is not None:
+                break
+    finally:
+        unpin(pinned, count)
+    return found
+
+
+cdef object timestamp_in_segment(LocalLog log, LogSegment* segment, int64_t offset):
+    """Most often the header of a batch says it; only an offset within a batch of several times is worth decoding it."""
+    cdef BatchHeader header
+    cdef int64_t position = 0, end = 0
+    cdef int outcome
+    with nogil:
+        outcome = segment_open(segment)
+        if outcome >= 0:
+            end = atomic_load_64(&segment.size_bytes)
+            outcome = segment_find_offset(segment, offset, end, &header, &position)
+    while outcome == BATCH_FOUND:
+        if header.magic == 2 and (header.attributes & TIMESTAMP_TYPE_MASK or header.base_timestamp == header.max_timestamp):
+            return header.max_timestamp
+        if header.magic == 2 and header.base_offset >= offset:
+            return header.base_timestamp
+        for record in records_at(log, segment, position, header.size_bytes):
+            if record.offset >= offset:
+                return record.timestamp
+        with nogil:
+            outcome = segment_find_batch(segment, offset, position + header.size_bytes, end, &header, &position)
+    check(outcome, log)
+    return None
 
 
 cdef object newest_record(LocalLog log, int64_t start_offset):

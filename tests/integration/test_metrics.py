@@ -177,6 +177,19 @@ def test_the_parts_of_the_time_are_its_whole(broker: BrokerProcess) -> None:
         assert summed == pytest.approx(whole, rel=0.02, abs=0.5), api
 
 
+def test_flushes_and_what_lies_in_the_logs(broker: BrokerProcess) -> None:
+    create_topic(broker, "flushed", **{"flush.messages": "1"})
+    flushes = "kafka_log_logflushstats_logflushrateandtimems_count"
+    before = scrape(broker)
+    produce(broker, "flushed", 10)
+    after = scrape(broker)
+    assert grown(before, after, flushes) >= 2  # one a partition at least
+    for index in ("0", "1"):
+        assert after.value("kafka_log_log_logendoffset", topic="flushed", partition=index) == 5
+        assert after.value("kafka_log_log_numlogsegments", topic="flushed", partition=index) == 1
+    assert after.total("kafka_log_log_size", topic="flushed") == log_bytes(broker, "flushed")
+
+
 def test_connections_by_listener(broker: BrokerProcess) -> None:
     before = scrape(broker)
     connections = [RawClient(broker.port) for _ in range(5)]

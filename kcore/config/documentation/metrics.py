@@ -21,6 +21,10 @@ TEXTS = {
     "metrics.max.connections": (
         "How many scrapers may be connected to metrics.port at a time; further ones are closed at once."
     ),
+    "metrics.max.group.partitions": (
+        "Of how many pairs of consumer group and partition the lag is told; the number of the others is a metric."
+    ),
+    "metrics.max.partitions": "How many partitions have metrics of their log's size and offsets; 0 for none.",
     "metrics.max.topics": (
         "How many topics have metrics of their own; what the others count is summed up under the topic (others)."
     ),

@@ -311,6 +311,18 @@ class GroupCoordinator:
         log = self._logs.get(self.partition_for(group_id))
         return (codes.NOT_COORDINATOR, {}) if log is None else (codes.NONE, log.offsets.of_group(group_id))
 
+    def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
+        """Every group coordinated here with what it has committed, members or not, as it is at the moment."""
+        with self._lock:
+            logs = list(self._logs.values())
+        return [(group_id, dict(log.offsets.of_group(group_id))) for log in logs for group_id in log.offsets.groups()]
+
+    def group_states(self) -> list[tuple[str, str, int]]:
+        """(group, state, number of members) of the groups in memory."""
+        with self._lock:
+            groups = [slot.group for slot in self._slots.values()]
+        return [(group.group_id, group.state, len(group.members)) for group in groups]
+
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: its committed offsets go with it (Kafka's `handleDeletedPartitions`)."""
         with self._lock:

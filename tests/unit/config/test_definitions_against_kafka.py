@@ -33,6 +33,8 @@ OURS_ALONE = {
     "metrics.connection.timeout.ms",
     "metrics.host",
     "metrics.max.connections",
+    "metrics.max.group.partitions",
+    "metrics.max.partitions",
     "metrics.max.topics",
     "metrics.port",
 }
