@@ -56,6 +56,7 @@ class RequestContext:
         "_request",
         "_started_ns",
         "_throttle_ms",
+        "_time_is_charged",
         "api",
         "api_version",
         "broker",
@@ -78,6 +79,7 @@ class RequestContext:
         self._started_ns = time.monotonic_ns()
         self._handled_ns = 0
         self._throttle_ms = 0
+        self._time_is_charged = False
 
     def __str__(self) -> str:
         return (
@@ -94,7 +96,7 @@ class RequestContext:
 
         if version is None:
             version = self.api_version
-        self._charge_time()
+        self.charge_time()
         try:
             if self._throttle_ms and self._tells_throttle_time(version):
                 fields = {**fields, "throttle_time_ms": self._throttle_ms}
@@ -124,6 +126,10 @@ class RequestContext:
         self.throttle(throttle_ms)
         return throttle_ms
 
+    def uncharge(self, quota_type: int, amount: float) -> None:
+        """Takes back what was charged: the client is not given it, though it is throttled."""
+        self.broker.client_quotas.uncharge_client(quota_type, self.user, self.client_id, amount)
+
     def throttle(self, throttle_ms: int) -> None:
         """Mutes the connection after the answer; of several times the longest counts."""
         self._throttle_ms = max(self._throttle_ms, throttle_ms)
@@ -132,9 +138,11 @@ class RequestContext:
         """The handler is done: if it answers later, the time until then is not its own."""
         self._handled_ns = time.monotonic_ns() - self._started_ns
 
-    def _charge_time(self) -> None:
+    def charge_time(self) -> None:
+        """Charges what the request took; once, at the latest when it is answered."""
         quotas = self.broker.client_quotas
-        if quotas.enables(REQUEST):
+        if quotas.enables(REQUEST) and not self._time_is_charged:
+            self._time_is_charged = True
             used_ns = self._request.network_ns + (self._handled_ns or time.monotonic_ns() - self._started_ns)
             self.throttle(quotas.charge_client(REQUEST, self.user, self.client_id, used_ns / PERCENT_OF_A_SECOND_NS))
 

@@ -9,6 +9,7 @@ from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_request cimport FetchRequest
 from kcore.server.fast_path.session_cache cimport FetchSessionCache
+from kcore.server.fast_path.throttling cimport QuotaCharge
 from kcore.storage.log cimport ReadResult
 
 # One request, from its first read to its answer. It owns what it points to, save what `request` borrows from the frame
@@ -25,6 +26,7 @@ cdef struct Fetch:
     uint8_t* names
     bint failed                  # a partition answers with an error
     int64_t size_bytes           # of all records read
+    QuotaCharge charge
 
 cdef class FetchPath:
     cdef readonly ReplicaManager replicas
@@ -34,6 +36,6 @@ cdef class FetchPath:
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil
     cdef Disposition fetch_all(self, NativeRequest* request, const FetchRequest* asked, int isolation,
-                               Response* response) noexcept nogil
+                               const QuotaCharge* charge, Response* response) noexcept nogil
     cdef Disposition wait(self, Fetch* fetch) noexcept nogil
     cdef int32_t open_session(self, Fetch* fetch) noexcept nogil

@@ -21,7 +21,7 @@ from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.replication.partition cimport Partition
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_answer cimport (
-    FetchAnswer, begin_answer, begin_topic, end_topic, finish_answer, put_partition,
+    FetchAnswer, answer_error, begin_answer, begin_topic, end_topic, finish_answer, put_partition,
 )
 from kcore.server.fast_path.fetch_request cimport (
     FetchPartition, FetchRequest, FetchTopic, free_fetch_request, read_fetch_request,
@@ -32,6 +32,9 @@ from kcore.server.fast_path.fetch_session cimport (
 )
 from kcore.server.fast_path.incremental_fetch cimport fetch_incrementally
 from kcore.server.fast_path.session_cache cimport FetchSessionCache
+from kcore.server.fast_path.throttling cimport (
+    QuotaCharge, charge_begin, charge_end, charge_fetch, charge_most_bytes, charge_pause,
+)
 from kcore.storage.log cimport ISOLATION_HIGH_WATERMARK, ISOLATION_TXN_COMMITTED, ReadResult
 from kcore.storage.segment cimport segment_release
 
@@ -69,24 +72,27 @@ cdef class FetchPath:
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil:
         cdef FetchRequest asked
+        cdef QuotaCharge charge
         cdef Disposition disposition = TO_HANDLER
         cdef int isolation
         if (read_fetch_request(request.frame + request.body, request.size - request.body, request.api_version, &asked)
                 and asked.replica_id == CONSUMER):
-            asked.max_bytes = min(asked.max_bytes, self.fetch_max_bytes)
+            charge_begin(&charge, self.server.quotas, request)
+            asked.max_bytes = min(asked.max_bytes, self.fetch_max_bytes,
+                                  charge_most_bytes(&charge, self.server.quotas))
             asked.min_bytes = min(asked.min_bytes, asked.max_bytes)
             isolation = (ISOLATION_TXN_COMMITTED if asked.isolation_level == READ_COMMITTED
                          else ISOLATION_HIGH_WATERMARK)
             if asked.session_epoch == INITIAL_EPOCH or asked.session_epoch == FINAL_EPOCH:
-                # The fetch takes the request over.
-                return self.fetch_all(request, &asked, isolation, response)
-            disposition = fetch_incrementally(self.sessions, self.server, request, &asked, isolation, response)
+                # The fetch takes the request over, and the charge.
+                return self.fetch_all(request, &asked, isolation, &charge, response)
+            disposition = fetch_incrementally(self.sessions, self.server, request, &asked, isolation, &charge, response)
         free_fetch_request(&asked)
         return disposition
 
     cdef Disposition fetch_all(self, NativeRequest* request, const FetchRequest* asked, int isolation,
-                               Response* response) noexcept nogil:
-        cdef Fetch* fetch = new_fetch(<void*>self, request, asked, isolation)
+                               const QuotaCharge* charge, Response* response) noexcept nogil:
+        cdef Fetch* fetch = new_fetch(<void*>self, request, asked, isolation, charge)
         cdef Disposition disposition
         if fetch == NULL:
             return CLOSE
@@ -101,6 +107,7 @@ cdef class FetchPath:
             free_fetch(&fetch.operation)
             return disposition
         release_reads(fetch)
+        charge_pause(&fetch.charge, self.server.quotas)
         return self.wait(fetch)
 
     cdef Disposition wait(self, Fetch* fetch) noexcept nogil:
@@ -140,13 +147,16 @@ cdef Disposition handle_fetch(void* context, NativeRequest* request, Response* r
     return (<FetchPath>context).handle(request, response)
 
 
-cdef Fetch* new_fetch(void* path, const NativeRequest* request, const FetchRequest* asked, int isolation) noexcept nogil:
-    """Owns what `asked` does; NULL without memory, and that is freed."""
+cdef Fetch* new_fetch(void* path, const NativeRequest* request, const FetchRequest* asked, int isolation,
+                      const QuotaCharge* charge) noexcept nogil:
+    """Owns what `asked` and `charge` do; NULL without memory, and that is freed."""
     cdef Fetch* fetch = <Fetch*>calloc(1, sizeof(Fetch))
     cdef FetchRequest lost = asked[0]
+    cdef QuotaCharge lost_charge = charge[0]
     cdef size_t count = max(1, asked.partition_count)
     if fetch == NULL:
         free_fetch_request(&lost)
+        charge_end(&lost_charge, (<FetchPath>path).server.quotas)
         return NULL
     fetch.path = path
     fetch.connection = request.connection
@@ -155,6 +165,7 @@ cdef Fetch* new_fetch(void* path, const NativeRequest* request, const FetchReque
     fetch.operation.complete = answer_delayed
     fetch.operation.release = free_fetch
     fetch.request = asked[0]
+    fetch.charge = charge[0]
     fetch.isolation = isolation
     fetch.partitions = <void**>calloc(count, sizeof(void*))
     fetch.reads = <ReadResult*>calloc(count, sizeof(ReadResult))
@@ -245,6 +256,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
         response.close_after = True
     # The operation may stay on watch lists for long after this; segments may not.
     release_reads(fetch)
+    charge_end(&fetch.charge, (<FetchPath>fetch.path).server.quotas)
     (<FetchPath>fetch.path).server.respond(fetch.connection, &response)
 
 
@@ -277,6 +289,7 @@ cdef void free_fetch(DelayedOperation* operation) noexcept nogil:
     free(fetch.reads)
     free(fetch.names)
     free_fetch_request(&fetch.request)
+    charge_end(&fetch.charge, (<FetchPath>fetch.path).server.quotas)
     free(fetch)
 
 
@@ -293,6 +306,11 @@ cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
     answer.isolation = fetch.isolation
     answer.server = <void*>(<FetchPath>fetch.path).server
     answer.response = response
+    answer.throttle_ms = charge_fetch(&fetch.charge, (<FetchPath>fetch.path).server.quotas,
+                                      count_read(fetch), fetch.size_bytes)
+    if answer.throttle_ms:
+        # Without records, and without a session: all of it is asked for again.
+        return answer_error(&answer, fetch.correlation_id, NONE, NO_SESSION)
     begin_answer(&answer, fetch.correlation_id, NONE, (<FetchPath>fetch.path).open_session(fetch),
                  fetch.request.topic_count)
     for topic_position in range(fetch.request.topic_count):
@@ -303,6 +321,15 @@ cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
                           &fetch.reads[position])
         end_topic(&answer)
     return finish_answer(&answer)
+
+
+cdef int32_t count_read(const Fetch* fetch) noexcept nogil:
+    """Of how many partitions there are records."""
+    cdef int32_t position
+    cdef int32_t count = 0
+    for position in range(fetch.request.partition_count):
+        count += fetch.reads[position].size_bytes > 0
+    return count
 
 
 cdef bint remember_all(Fetch* fetch, FetchSession* session) noexcept nogil:

@@ -14,6 +14,7 @@ cdef struct FetchAnswer:
     bint by_id
     int isolation
     void* server                 # a SocketServer, which counts errors
+    int32_t throttle_ms
     Output output
     Response* response
 

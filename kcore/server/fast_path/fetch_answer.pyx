@@ -32,7 +32,8 @@ cdef void begin_answer(FetchAnswer* answer, int32_t correlation_id, int16_t erro
     count_error(answer, error)
     put_int32(output, correlation_id)
     put_no_tags(output, answer.flexible)
-    put_int32(output, 0)  # throttle time
+    put_int32(output, answer.throttle_ms)
+    answer.response.throttle_ms = answer.throttle_ms
     if answer.version >= FIRST_WITH_SESSION:
         put_int16(output, error)
         put_int32(output, session_id)

@@ -9,6 +9,7 @@ from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.server.fast_path.fetch_request cimport FetchRequest
 from kcore.server.fast_path.fetch_session cimport FetchSession
 from kcore.server.fast_path.session_cache cimport FetchSessionCache
+from kcore.server.fast_path.throttling cimport QuotaCharge
 
 cdef struct IncrementalFetch:
     DelayedOperation operation   # first: the purgatory knows an IncrementalFetch by it
@@ -25,7 +26,9 @@ cdef struct IncrementalFetch:
     int32_t expected_epoch       # the session's for as long as no later request has come
     bint failed                  # a partition answers with an error
     int64_t size_bytes           # of all records read
+    QuotaCharge charge
 
-# TO_HANDLER, and nothing is changed, when a partition is unknown or needs a handler. The bounds of `request` are clamped.
+# Takes the charge over. TO_HANDLER, and nothing is changed, when a partition is unknown or needs a handler. The bounds of `request` are clamped.
 cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
-                                     const FetchRequest* request, int isolation, Response* response) noexcept nogil
+                                     const FetchRequest* request, int isolation, const QuotaCharge* charge,
+                                     Response* response) noexcept nogil

@@ -34,6 +34,7 @@ from kcore.server.fast_path.fetch_session cimport (
     session_settle, session_tell,
 )
 from kcore.server.fast_path.session_cache cimport FetchSessionCache
+from kcore.server.fast_path.throttling cimport QuotaCharge, charge_end, charge_fetch, charge_pause
 from kcore.storage.log cimport ReadResult
 
 cdef enum:
@@ -41,17 +42,22 @@ cdef enum:
 
 
 cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
-                                     const FetchRequest* request, int isolation, Response* response) noexcept nogil:
+                                     const FetchRequest* request, int isolation, const QuotaCharge* charge,
+                                     Response* response) noexcept nogil:
     cdef FetchSession* session = sessions.acquire(request.session_id)
     cdef IncrementalFetch fetch
     cdef IncrementalFetch* delayed = NULL
     cdef Disposition disposition
     init_fetch(&fetch, server, frame, request, isolation, session)
+    fetch.charge = charge[0]
     if session == NULL:
-        return refuse(&fetch, FETCH_SESSION_ID_NOT_FOUND, NO_SESSION, response)
+        disposition = refuse(&fetch, FETCH_SESSION_ID_NOT_FOUND, NO_SESSION, response)
+        charge_end(&fetch.charge, server.quotas)
+        return disposition
     pthread_mutex_lock(&session.lock)
     disposition = take_up(sessions, request, &fetch, response)
     if disposition == DELAYED:
+        charge_pause(&fetch.charge, server.quotas)
         delayed = <IncrementalFetch*>malloc(sizeof(IncrementalFetch))
         if delayed != NULL:
             delayed[0] = fetch
@@ -59,6 +65,7 @@ cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer se
     pthread_mutex_unlock(&session.lock)
     if disposition != DELAYED or delayed == NULL:
         session_release(session)
+        charge_end(&fetch.charge, server.quotas)
         return CLOSE if disposition == DELAYED else disposition
     sessions.replicas.fetch_purgatory.try_complete_else_watch(&delayed.operation, &session.key, 1, request.max_wait_ms)
     return DELAYED
@@ -209,6 +216,11 @@ cdef Disposition write_answer(IncrementalFetch* fetch, Response* response) noexc
     cdef SessionPartition* entry
     cdef int32_t position
     cdef int32_t first, end
+    answer.throttle_ms = charge_fetch(&fetch.charge, (<SocketServer>fetch.server).quotas, count_read(session),
+                                      fetch.size_bytes)
+    if answer.throttle_ms:
+        # Nothing is told: what was read stays active and is read again.
+        return answer_error(&answer, fetch.correlation_id, NONE, session.id)
     tell_news(session)
     first = next_answered(session, 0)
     begin_answer(&answer, fetch.correlation_id, NONE, session.id, count_topics(session))
@@ -222,6 +234,15 @@ cdef Disposition write_answer(IncrementalFetch* fetch, Response* response) noexc
         end_topic(&answer)
         first = next_answered(session, end)
     return finish_answer(&answer)
+
+
+cdef int32_t count_read(const FetchSession* session) noexcept nogil:
+    """Of how many partitions there are records."""
+    cdef int32_t position
+    cdef int32_t count = 0
+    for position in range(session.active_count):
+        count += session.reads[position].size_bytes > 0
+    return count
 
 
 cdef void tell_news(FetchSession* session) noexcept nogil:
@@ -315,6 +336,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
     # The operation may stay on watch lists for long after this; the session may not.
     fetch.session = NULL
     session_release(session)
+    charge_end(&fetch.charge, (<SocketServer>fetch.server).quotas)
     response.close_after = disposition != RESPONDED
     (<SocketServer>fetch.server).respond(fetch.connection, &response)
 
@@ -334,7 +356,8 @@ cdef FetchAnswer answer_to(const IncrementalFetch* fetch, Response* response) no
     return answer
 
 
-cdef Disposition refuse(const IncrementalFetch* fetch, int16_t error, int32_t session_id,
+cdef Disposition refuse(IncrementalFetch* fetch, int16_t error, int32_t session_id,
                         Response* response) noexcept nogil:
     cdef FetchAnswer answer = answer_to(fetch, response)
+    answer.throttle_ms = charge_fetch(&fetch.charge, (<SocketServer>fetch.server).quotas, 0, 0)
     return answer_error(&answer, fetch.correlation_id, error, session_id)

@@ -17,7 +17,6 @@ from kcore.network.dispatch cimport CLOSE, DELAYED, RESPONDED, TO_HANDLER, Dispa
 from kcore.network.response cimport Response, response_bytes, response_init
 from kcore.network.socket_server cimport SocketServer
 from kcore.purgatory.purgatory cimport DelayedOperation
-from kcore.quota.client_quota_manager cimport QUOTA_PRODUCE
 from kcore.record.batch cimport COMPRESSION_MASK
 from kcore.record.compression cimport codec_is_available
 from kcore.record.validator cimport ORIGIN_CLIENT
@@ -29,7 +28,7 @@ from kcore.server.fast_path.output cimport (
 from kcore.server.fast_path.produce_request cimport (
     PartitionRecords, ProduceRequest, TopicRecords, free_produce_request, read_produce_request,
 )
-from kcore.server.fast_path.throttling cimport throttle_time_ms
+from kcore.server.fast_path.throttling cimport charge_produce
 from kcore.server.produce_rules cimport check_produce_records
 from kcore.storage.log cimport AppendResult
 
@@ -127,8 +126,7 @@ cdef class ProducePath:
         put_array_size(&answer, produce.topic_count, produce.flexible)
         for topic_position in range(produce.topic_count):
             failed |= append_topic(produce, &produce.topics[topic_position], partitions, &answer, delayed)
-        throttle_ms = throttle_time_ms(self.server.quotas, request, QUOTA_PRODUCE, <double>request.size,
-                                       charges_time=produce.acks != 0)
+        throttle_ms = charge_produce(self.server.quotas, request, produce.acks != 0)
         response.throttle_ms = throttle_ms
         put_int32(&answer, throttle_ms)
         put_no_tags(&answer, produce.flexible)

@@ -12,6 +12,8 @@ new. Partitions that do not exist hold nobody up: the others are waited for, unl
 from __future__ import annotations
 
 from kcore import errors
+from kcore.config.definition import INT_MAX
+from kcore.quota.client_quota_manager import FETCH as FETCH_QUOTA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ READ_COMMITTED = 1
 # Log's isolation levels.
 LOG_END, HIGH_WATERMARK, TXN_COMMITTED = 0, 1, 2
 NO_EPOCH = -1
+# Of a response, for quotas: the fields that stand before all partitions, and in each that has records.
+HEAD_BYTES, PARTITION_BYTES = 24, 42
 NO_SUCH_PARTITION = (errors.UnknownTopicOrPartitionError.code, errors.UnknownTopicIdError.code)
 SESSION_ERRORS = (
     errors.FetchSessionIdNotFoundError,
@@ -109,7 +113,7 @@ class Fetch:
         self.request = request
         self._by_id = context.api_version >= FIRST_BY_TOPIC_ID
         self.isolation = isolation
-        self.max_bytes = min(request.max_bytes, context.broker.config.number("fetch.max.bytes"))
+        self.max_bytes = min(request.max_bytes, context.broker.config.number("fetch.max.bytes"), quota_bytes(context))
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.wanted = [(resolve(context, asked.topic, asked.index, self._by_id), asked) for asked in wanted]
 
@@ -162,6 +166,9 @@ class Fetch:
 
     def answer(self, attempt: FetchAttempt) -> Fields:
         """The response's fields."""
+        if is_throttled(self.context, attempt):
+            # Without records, and without a session: all of it is asked for again.
+            return {"session_id": NO_SESSION, "responses": []}
         for (partition, _), outcome in zip(self.wanted, attempt.outcomes, strict=True):
             if not isinstance(partition, FetchError) and not isinstance(outcome, FetchError):
                 partition.note_bytes_out(len(outcome.records))
@@ -217,6 +224,9 @@ class IncrementalFetch(Fetch):
 
     def answer(self, attempt: FetchAttempt) -> Fields:
         """The partitions with news, in the session's order; those of a topic that stand in a row come together."""
+        if is_throttled(self.context, attempt):
+            # Nothing is told: what was read is read again.
+            return {"session_id": self._session.session_id, "responses": []}
         try:
             news = self._session.tell([told_by(outcome) for outcome in attempt.outcomes])
         except errors.InvalidFetchSessionEpochError as error:
@@ -278,6 +288,25 @@ def make_fetch(context: RequestContext, request: Any, isolation: int) -> Fetch:
     if session is None:
         return Fetch(context, request, isolation, wanted)
     return IncrementalFetch(context, request, isolation, session)
+
+
+def quota_bytes(context: RequestContext) -> int:
+    """The largest answer that is not bound to be throttled."""
+    return int(
+        min(INT_MAX, context.broker.client_quotas.most_at_once_for(FETCH_QUOTA, context.user, context.client_id))
+    )
+
+
+def is_throttled(context: RequestContext, attempt: FetchAttempt) -> bool:
+    """Charges the client for about what the answer takes, or throttles it: then it gets and pays nothing."""
+    counts = sum(1 for outcome in attempt.outcomes if not isinstance(outcome, FetchError) and outcome.records)
+    size_bytes = HEAD_BYTES + PARTITION_BYTES * counts + attempt.size_bytes
+    context.charge_time()
+    context.charge(FETCH_QUOTA, size_bytes)
+    if not context.throttle_ms:
+        return False
+    context.uncharge(FETCH_QUOTA, size_bytes)
+    return True
 
 
 def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, bool]:

@@ -18,6 +18,7 @@ from kcore.metadata.quota_entity import QuotaEntity
 from kcore.protocol import apis
 from kcore.protocol.headers import encode_request
 from kcore.protocol.message import Message
+from kcore.quota.client_quota_manager import ANONYMOUS, FETCH, REQUEST
 from kcore.server.broker import Broker
 from tests.raw_client import RawClient
 
@@ -189,3 +190,133 @@ def test_request_time_is_not_charged_to_a_produce_without_acks(
     for _ in range(60):
         client.send(apis.PRODUCE, 9, produce_fields(topic, 100, acks=0))
     assert is_answered(client).throttle_time_ms == 1000
+
+
+# --- fetch ---
+
+
+def fetch_fields(topic: str, *, session_id: int = 0, session_epoch: int = -1, **more: object) -> dict[str, object]:
+    """Everything of a topic's only partition from its beginning; `max_wait_ms` and `min_bytes` are for waiting."""
+    wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 30}
+    topics = [] if session_id else [{"topic": topic, "partitions": [wanted]}]
+    session = {"session_id": session_id, "session_epoch": session_epoch}
+    return {"max_bytes": 1 << 30, "min_bytes": 1, "max_wait_ms": 0, "topics": topics, **session, **more}
+
+
+def record_bytes(answer: Message) -> int:
+    return sum(len(part.records or b"") for topic in answer.responses for part in topic.partitions)
+
+
+@pytest.fixture
+def full_topic(topic: str, client: RawClient) -> str:
+    """Half a megabyte in records of 50 KB."""
+    for _ in range(10):
+        client.request(apis.PRODUCE, 9, produce_fields(topic, 50_000))
+    return topic
+
+
+def use_up(broker: Broker, name: str, rate: float) -> None:
+    """Lets a client have had all that its quota allows at once."""
+    broker.client_quotas.charge_client(FETCH, ANONYMOUS, name, rate * 10)
+
+
+@pytest.mark.parametrize("version", [4, 7, 11, 12])
+def test_a_consumer_beyond_its_quota_gets_nothing_and_pays_nothing(
+    broker: Broker, connect: Connect, set_quota: SetQuota, full_topic: str, name: str, version: int
+) -> None:
+    set_quota({"client-id": name}, consumer_byte_rate=100_000.0)
+    use_up(broker, name, 100_000.0)
+    client = connect(name)
+    answer = client.request(apis.FETCH, version, fetch_fields(full_topic))
+    # Half a megabyte more than ten seconds' worth.
+    assert 3000 < answer.throttle_time_ms <= 5010
+    assert not answer.responses
+    measured = broker.client_quotas.rate_of(FETCH, ANONYMOUS, name)
+    assert measured is not None
+    assert measured[0] <= 100_000.0
+    client.send(apis.METADATA, 12, {"topics": []})
+    client.socket.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        client.receive_frame()
+
+
+def test_no_fetch_reads_more_than_a_quota_allows_at_once(
+    connect: Connect, set_quota: SetQuota, full_topic: str, name: str
+) -> None:
+    """Otherwise it would be throttled for ever and get nothing."""
+    set_quota({"client-id": name}, consumer_byte_rate=20_000.0)
+    client = connect(name)
+    answer = client.request(apis.FETCH, 12, fetch_fields(full_topic))
+    if answer.throttle_time_ms:
+        # The fields around the records, which the bound does not know of.
+        assert answer.throttle_time_ms < 10
+        answer = client.request(apis.FETCH, 12, fetch_fields(full_topic))
+    assert answer.throttle_time_ms == 0
+    assert 150_000 < record_bytes(answer) <= 200_000
+
+
+def test_a_throttled_fetch_opens_no_session(
+    broker: Broker, connect: Connect, set_quota: SetQuota, full_topic: str, name: str
+) -> None:
+    set_quota({"client-id": name}, consumer_byte_rate=100_000.0)
+    use_up(broker, name, 100_000.0)
+    throttled = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic, session_epoch=0))
+    assert (throttled.session_id, throttled.responses) == (0, [])
+    set_quota({"client-id": name})
+    answer = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic, session_epoch=0))
+    assert answer.session_id > 0
+    assert record_bytes(answer) > 500_000
+
+
+def test_a_session_that_was_throttled_gets_its_records_later(
+    broker: Broker, connect: Connect, set_quota: SetQuota, full_topic: str, name: str
+) -> None:
+    opened = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic, session_epoch=0, max_bytes=1))
+    assert record_bytes(opened) < 60_000
+    session_id = opened.session_id
+    set_quota({"client-id": name}, consumer_byte_rate=100_000.0)
+    use_up(broker, name, 100_000.0)
+    throttled = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic, session_id=session_id, session_epoch=1))
+    assert throttled.throttle_time_ms > 3000
+    assert (throttled.error_code, throttled.session_id, throttled.responses) == (errors.NONE, session_id, [])
+    set_quota({"client-id": name})
+    answer = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic, session_id=session_id, session_epoch=2))
+    assert answer.error_code == errors.NONE
+    assert record_bytes(answer) > 500_000
+
+
+@pytest.mark.parametrize("session", [False, True], ids=["no session", "session"])
+def test_a_fetch_that_waited_is_throttled_too(
+    broker: Broker, connect: Connect, client: RawClient, set_quota: SetQuota, topic: str, name: str, session: bool
+) -> None:
+    consumer = connect(name)
+    waiting = fetch_fields(topic, max_wait_ms=10_000)
+    if session:
+        opened = consumer.request(apis.FETCH, 12, fetch_fields(topic, session_epoch=0))
+        waiting = fetch_fields(topic, max_wait_ms=10_000, session_id=opened.session_id, session_epoch=1)
+    set_quota({"client-id": name}, consumer_byte_rate=100_000.0)
+    use_up(broker, name, 100_000.0)
+    consumer.send(apis.FETCH, 12, waiting)
+    assert client.request(apis.PRODUCE, 9, produce_fields(topic, 900_000)).throttle_time_ms == 0
+    answer = consumer.receive(apis.FETCH, 12)
+    assert answer.throttle_time_ms > 3000
+    assert not answer.responses
+
+
+def test_time_that_a_fetch_waits_is_not_charged(
+    connect: Connect, set_quota: SetQuota, topic: str, name: str, broker: Broker
+) -> None:
+    """Two seconds of waiting would be twenty percent of ten seconds."""
+    set_quota({"client-id": name}, request_percentage=1000.0)
+    client = connect(name)
+    for _ in range(5):
+        client.request(apis.FETCH, 12, fetch_fields(topic, max_wait_ms=400))
+    measured = broker.client_quotas.rate_of(REQUEST, ANONYMOUS, name)
+    assert measured is not None
+    assert 0 < measured[0] < 15
+
+
+def test_request_time_of_a_fetch(connect: Connect, set_quota: SetQuota, full_topic: str, name: str) -> None:
+    set_quota({"client-id": name}, request_percentage=1e-6)
+    answer = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic))
+    assert (answer.throttle_time_ms, answer.responses) == (1000, [])
