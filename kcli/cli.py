@@ -25,6 +25,7 @@ COMMANDS = {
     "log-dirs": "Describe the log directories of brokers.",
     "features": "Describe and change finalized features.",
     "broker-api-versions": "Print which versions of APIs brokers serve.",
+    "configs": "Describe, alter and look up configurations.",
     "console-producer": "Send lines of standard input to a topic.",
     "console-consumer": "Print the records of a topic.",
     "perf-test": "Measure how fast a cluster is written and read.",

@@ -57,7 +57,7 @@ KEYS = (
     ConfigKey("log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
     ConfigKey("log.message.timestamp.difference.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
     ConfigKey("log.message.timestamp.type", STRING, "CreateTime", one_of(*TIMESTAMP_TYPES), mode=CLUSTER_WIDE),
-    ConfigKey("log.preallocate", BOOLEAN, False, mode=CLUSTER_WIDE),
+    unused("log.preallocate", BOOLEAN, False, mode=CLUSTER_WIDE),
     ConfigKey("log.retention.bytes", LONG, -1, importance=HIGH, mode=CLUSTER_WIDE),
     ConfigKey("log.retention.check.interval.ms", LONG, 300_000, at_least(1)),
     ConfigKey("log.retention.hours", INT, 168, importance=HIGH),

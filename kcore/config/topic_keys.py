@@ -77,7 +77,7 @@ KEYS = (
     unused_topic_key("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1)),
     unused_topic_key("min.compaction.lag.ms", LONG, 0, at_least(0)),
     topic_key("min.insync.replicas", INT, 1, at_least(1)),
-    topic_key("preallocate", BOOLEAN, False),
+    unused_topic_key("preallocate", BOOLEAN, False),
     unused_topic_key("remote.log.copy.disable", BOOLEAN, False),
     unused_topic_key("remote.log.delete.on.disable", BOOLEAN, False),
     unused_topic_key("remote.storage.enable", BOOLEAN, False),

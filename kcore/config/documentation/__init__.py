@@ -40,6 +40,11 @@ def topic_documentation(name: str, *, is_used: bool = True) -> str:
     return text if is_used else f"{text} {NOT_USED}"
 
 
+def table_names(table: str) -> list[str]:
+    """The names of the configurations in one of BROKER_TABLES."""
+    return list(_texts(table))
+
+
 def _texts(table: str) -> dict[str, str]:
     texts: dict[str, str] = import_module(f"{__name__}.{table}").TEXTS
     return texts

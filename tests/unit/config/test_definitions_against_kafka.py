@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import kcore
 from kcore.config import metadata_versions
 from kcore.config.broker import BrokerConfig
 from kcore.config.broker_keys import BROKER_KEYS
@@ -129,3 +130,20 @@ def test_synonyms_join_configurations_of_one_type_and_unit() -> None:
             assert broker_name in BROKER_KEYS
             if factor == 1:
                 assert BROKER_KEYS[broker_name].type == TOPIC_KEYS[topic_name].type, broker_name
+
+
+def test_what_is_called_used_is_read_somewhere_and_its_topic_configuration_too() -> None:
+    sources = [
+        path.read_text()
+        for pattern in ("**/*.py", "**/*.pyx")
+        for path in (Path(kcore.__file__).parent).glob(pattern)
+        if not path.name.endswith("_keys.py") and "documentation" not in path.parts
+    ]
+    code = "\n".join(sources)
+    behind_topics = {synonym: name for name, synonyms in BROKER_SYNONYMS.items() for synonym, _ in synonyms}
+    unread = {key.name for key in BROKER_KEYS.values() if key.is_used and f'"{key.name}"' not in code}
+    assert unread <= behind_topics.keys()
+    for broker_name, topic_name in behind_topics.items():
+        assert BROKER_KEYS[broker_name].is_used == TOPIC_KEYS[topic_name].is_used, broker_name
+    by_codec = {f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
+    assert {key.name for key in TOPIC_KEYS.values() if key.is_used and f'"{key.name}"' not in code} == by_codec

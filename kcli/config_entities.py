@@ -1,0 +1,113 @@
+"""Whose configuration a command is about, and what it is to be changed to, as kafka-configs writes both."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from kcli.failures import UsageFailure
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NamedTuple
+
+    class Entity(NamedTuple):
+        """`name` is None for all entities of a type, and empty for the defaults that brokers share."""
+
+        entity_type: str
+        name: str | None
+else:
+    from collections import namedtuple
+
+    Entity = namedtuple("Entity", ("entity_type", "name"))
+
+TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS = "topics", "brokers", "broker-loggers", "client-metrics"
+ENTITY_TYPES = (TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS)
+# A comma or an equals sign that does not stand between square brackets.
+_OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
+
+
+def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name an entity, long and short; the command gets them as they were given."""
+    for option in reversed(
+        (
+            click.option("--entity-type", type=click.Choice(ENTITY_TYPES), help="What kind of thing is configured."),
+            click.option("--entity-name", metavar="NAME", help="A topic's name or a broker's id."),
+            click.option("--entity-default", is_flag=True, help="What all brokers share."),
+            click.option("--topic", metavar="TOPIC", help="As --entity-type topics --entity-name TOPIC."),
+            click.option("--broker", metavar="ID", help="As --entity-type brokers --entity-name ID."),
+            click.option("--broker-defaults", is_flag=True, help="As --entity-type brokers --entity-default."),
+            click.option("--broker-logger", metavar="ID", help="As --entity-type broker-loggers --entity-name ID."),
+            click.option(
+                "--client-metrics", metavar="NAME", help="As --entity-type client-metrics --entity-name NAME."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def chosen_entity(
+    *,
+    entity_type: str | None,
+    entity_name: str | None,
+    entity_default: bool,
+    topic: str | None,
+    broker: str | None,
+    broker_defaults: bool,
+    broker_logger: str | None,
+    client_metrics: str | None,
+) -> Entity:
+    """The one entity that the options name."""
+    named = [
+        Entity(kind, name)
+        for kind, name in (
+            (TOPICS, topic),
+            (BROKERS, broker),
+            (BROKERS, "" if broker_defaults else None),
+            (BROKER_LOGGERS, broker_logger),
+            (CLIENT_METRICS, client_metrics),
+        )
+        if name is not None
+    ]
+    if entity_type is not None:
+        if entity_default and entity_name is not None:
+            raise UsageFailure("--entity-default and --entity-name are two entities: choose one")
+        named.append(Entity(entity_type, "" if entity_default else entity_name))
+    elif entity_name is not None or entity_default:
+        raise UsageFailure("--entity-name and --entity-default need --entity-type")
+    if len(named) != 1:
+        raise UsageFailure("name one entity, as --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE")
+    (entity,) = named
+    if entity.name == "" and entity.entity_type != BROKERS:
+        raise UsageFailure(f"--entity-type {entity.entity_type} has no defaults: name one with --entity-name")
+    if entity.entity_type in (BROKERS, BROKER_LOGGERS) and entity.name and not _is_id(entity.name):
+        raise UsageFailure(f"{entity.name}: a broker is named by its id, a whole number")
+    return entity
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def added_configs(add_config: str | None, add_config_file: str | None) -> dict[str, str]:
+    """`name=value,name=[a,b],...`, or the properties of a file."""
+    if add_config is not None and add_config_file is not None:
+        raise UsageFailure("--add-config and --add-config-file: give one of them")
+    if add_config is None:
+        return read_properties(add_config_file)
+    configs = {}
+    for item in re.split(f",{_OUTSIDE_BRACKETS}", add_config):
+        name, *values = re.split(rf"\s*=\s*{_OUTSIDE_BRACKETS}", item)
+        if len(values) != 1 or not name.strip():
+            raise UsageFailure(f"--add-config {item!r}: must be written NAME=VALUE or NAME=[VALUE,VALUE]")
+        configs[name.strip()] = re.sub(r"[\[\]]", "", values[0]).strip()
+    return configs
+
+
+def deleted_configs(delete_config: str | None) -> list[str]:
+    """`name,name,...`"""
+    return [name.strip() for name in (delete_config or "").split(",") if name.strip()]

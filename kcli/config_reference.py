@@ -1,0 +1,129 @@
+"""The reference of all configurations, out of the tables that the broker itself goes by (docs/configuration.md)."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from typing import Any
+
+    from kcore.config.definition import ConfigKey
+
+INTRODUCTION = """\
+# Configuration
+
+Every configuration of Apache Kafka 3.9 is known by its name, type, default and valid values, so that a properties file
+of Kafka's starts unmodified. What nothing here goes by is marked **not used**; a broker warns of it once where it
+is set to something else than its default. This page is what `kcli configs docs` prints.
+
+How a configuration is changed:
+
+- *read-only*: in the broker's properties, before it starts.
+- *per-broker*, *cluster-wide*: while it runs too, with `kcli configs alter --broker ID` or `--broker-defaults`, or any
+  client's AlterConfigs. What is set that way is kept in the metadata store and beats the properties.
+
+Where it stands by itself, with the embedded metadata store, a broker has other defaults for a few: {embedded}.
+"""
+TITLES = {
+    "server": "The broker",
+    "network": "Listeners, connections and threads",
+    "log": "Logs",
+    "replication": "Replication",
+    "group": "Groups and their offsets",
+    "transaction": "Transactions and idempotent producers",
+    "metrics": "Metrics and quotas",
+    "quorum": "KRaft",
+    "zookeeper": "ZooKeeper",
+    "security": "Authorization, principals and tokens",
+    "sasl": "SASL",
+    "tls": "TLS",
+    "remote_log": "Tiered storage",
+}
+TOPIC_TITLE = "Topics"
+
+
+class Section:
+    """The configurations of one subject."""
+
+    __slots__ = ("rows", "title")
+
+    def __init__(self, title: str, rows: list[dict[str, Any]]) -> None:
+        self.title = title
+        self.rows = rows
+
+
+def reference(names: Collection[str] = ()) -> list[Section]:
+    """Topics, then brokers by subject; only the named configurations where names are given."""
+    from kcore.config.documentation import table_names, topic_documentation
+    from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
+
+    rows = []
+    for name in sorted(TOPIC_KEYS):
+        row = _row("topic", TOPIC_KEYS[name], topic_documentation(name))
+        row["broker_defaults"] = [synonym for synonym, _ in BROKER_SYNONYMS.get(name, ())]
+        rows.append(row)
+    sections = [Section(TOPIC_TITLE, rows)]
+    sections += [Section(title, _broker_rows(table_names(table))) for table, title in TITLES.items()]
+    for section in sections:
+        section.rows = [row for row in section.rows if not names or row["name"] in names]
+    return sections
+
+
+def _broker_rows(names: Iterable[str]) -> list[dict[str, Any]]:
+    from kcore.config.broker_keys import BROKER_KEYS
+    from kcore.config.documentation import broker_documentation
+
+    keys = [BROKER_KEYS[name] for name in sorted(names)]
+    return [_row("broker", key, broker_documentation(key.name)) for key in keys if not key.is_internal]
+
+
+def _row(scope: str, key: ConfigKey, documentation: str) -> dict[str, Any]:
+    from kcore.config.definition import TYPE_NAMES, display
+
+    return {
+        "scope": scope,
+        "name": key.name,
+        "type": TYPE_NAMES[key.type].lower(),
+        "default": display(key.default),
+        "valid_values": key.validator.valid_values if key.validator is not None else None,
+        "importance": key.importance,
+        "mode": key.mode,
+        "used": key.is_used,
+        "documentation": documentation,
+    }
+
+
+def markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
+    """A page with a table for each section that has rows."""
+    parts = []
+    if with_introduction:
+        from kcore.config.broker import EMBEDDED_DEFAULTS
+
+        embedded = ", ".join(f"`{name}` {value}" for name, value in sorted(EMBEDDED_DEFAULTS.items()))
+        parts.append(INTRODUCTION.format(embedded=embedded))
+    for section in sections:
+        if section.rows:
+            is_topics = section.title == TOPIC_TITLE
+            parts.append(_table(section, "Broker's default" if is_topics else "Changed"))
+    return "\n".join(parts)
+
+
+def _table(section: Section, last_column: str) -> str:
+    lines = [
+        f"## {section.title}",
+        "",
+        f"| name | default | type | valid values | {last_column.lower()} | what it is for |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in section.rows:
+        last = ", ".join(f"`{name}`" for name in row["broker_defaults"]) if "broker_defaults" in row else row["mode"]
+        text = row["documentation"] if row["used"] else f"{row['documentation']} **Not used.**"
+        cells = (f"`{row['name']}`", _default(row["default"]), row["type"], row["valid_values"] or "", last, text)
+        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _default(value: str | None) -> str:
+    if value is None:
+        return "none"
+    return f"`{value}`" if value else "empty"
