@@ -80,25 +80,57 @@ cdef object timestamp_in_segment(LocalLog log, LogSegment* segment, int64_t offs
 
 
 cdef object newest_record(LocalLog log, int64_t start_offset):
+    """The first record of the largest timestamp. What a segment knows of its largest may lie before the start."""
     cdef int32_t count = 0, i
     cdef int64_t largest = -1
     cdef int outcome = 0
     cdef LogSegment** pinned
     cdef LogSegment* newest = NULL
+    cdef LogSegment* cut = NULL
     with nogil:
         pinned = log.pin_from(start_offset, &count)
         for i in range(count):
             if atomic_load_64(&pinned[i].size_bytes) == 0:
                 continue
             outcome = min(outcome, segment_open(pinned[i]))
-            if outcome >= 0 and atomic_load_64(&pinned[i].max_timestamp) > largest:
+            if outcome >= 0 and pinned[i].base_offset < start_offset:
+                cut = pinned[i]
+            elif outcome >= 0 and atomic_load_64(&pinned[i].max_timestamp) > largest:
                 largest = atomic_load_64(&pinned[i].max_timestamp)
                 newest = pinned[i]
     try:
         check(outcome if pinned != NULL else -ENOMEM, log)
+        if cut != NULL and atomic_load_64(&cut.max_timestamp) >= largest:
+            found = search_segment(log, cut, start_offset, atomic_load_64(&cut.max_timestamp))
+            found = newest_in_part(log, cut, start_offset) if found is None else found
+            if found is not None and found[1] >= largest:
+                return found
         return None if newest == NULL else search_segment(log, newest, start_offset, largest)
     finally:
         unpin(pinned, count)
+
+
+cdef object newest_in_part(LocalLog log, LogSegment* segment, int64_t start_offset):
+    """The same within one segment from an offset on: by the batches' headers, two batches at most are decoded."""
+    cdef BatchHeader header
+    cdef int64_t position = 0, end = atomic_load_64(&segment.size_bytes)
+    cdef int64_t cut_at = -1, cut_bytes = 0, newest_at = -1, newest_bytes = 0, largest = -1
+    cdef int outcome
+    with nogil:
+        outcome = segment_find_offset(segment, start_offset, end, &header, &position)
+        while outcome == BATCH_FOUND:
+            if header.base_offset < start_offset:
+                cut_at, cut_bytes = position, header.size_bytes
+            elif header.max_timestamp > largest:
+                newest_at, newest_bytes, largest = position, header.size_bytes, header.max_timestamp
+            outcome = segment_find_batch(segment, 0, position + header.size_bytes, end, &header, &position)
+    check(outcome, log)
+    found = None
+    for at, size_bytes in ((cut_at, cut_bytes), (newest_at, newest_bytes)):
+        for record in records_at(log, segment, at, size_bytes) if at >= 0 else ():
+            if record.offset >= start_offset and (found is None or record.timestamp > found[1]):
+                found = record.offset, record.timestamp
+    return found
 
 
 cdef object search_segment(LocalLog log, LogSegment* segment, int64_t start_offset, int64_t timestamp_ms):

@@ -10,7 +10,7 @@ from kcore.protocol import apis
 from kcore.protocol.message import Message
 from tests.broker_process import BrokerProcess
 from tests.raw_client import RawClient
-from tests.unit.server.test_offsets import EARLIEST, LATEST, list_offset
+from tests.unit.server.test_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, START_MS, list_offset
 from tests.unit.server.test_produce_and_fetch import batch, fetch, produce, values_of
 
 OFFSET_OUT_OF_RANGE = 1
@@ -87,6 +87,19 @@ def test_an_offset_beyond_the_high_watermark_or_of_no_meaning(client: RawClient,
     result = delete(client, 2, (topic, {0: offset}))[topic, 0]
     assert (result.error_code, result.low_watermark) == (OFFSET_OUT_OF_RANGE, -1)
     assert list_offset(client, topic, EARLIEST).offset == 0
+
+
+def test_the_newest_record_is_one_that_is_left(client: RawClient) -> None:
+    """The segment still knows the largest timestamp of all that was ever in it."""
+    client.create_topic("newest")
+    for delay in (1000, 9000, 200, 500, 300):
+        produce(client, "newest", batch([b"v"] * 3, timestamp=START_MS + delay))
+    for start, offset, delay in ((3, 5, 9002), (5, 5, 9002), (6, 11, 502), (11, 11, 502), (12, 14, 302)):
+        delete(client, 2, ("newest", {0: start}))
+        found = list_offset(client, "newest", MAX_TIMESTAMP)
+        assert (found.offset, found.timestamp) == (offset, START_MS + delay)
+    delete(client, 2, ("newest", {0: -1}))
+    assert list_offset(client, "newest", MAX_TIMESTAMP).offset == -1
 
 
 def test_topics_of_the_broker_keep_their_records(client: RawClient) -> None:

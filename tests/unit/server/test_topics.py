@@ -26,6 +26,7 @@ INVALID_REPLICA_ASSIGNMENT = 39
 INVALID_CONFIG = 40
 INVALID_REQUEST = 42
 POLICY_VIOLATION = 44
+TOPIC_DELETION_DISABLED = 73
 UNKNOWN_TOPIC_ID = 100
 
 
@@ -182,6 +183,22 @@ def test_a_topic_named_twice_is_not_deleted(broker: Broker, client: RawClient, v
     assert {result.error_code for result in responses} == {INVALID_REQUEST}
     assert len(responses) == (2 if version >= 6 else 1)
     assert broker.metadata_cache.topic(names[0]) is not None
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_topics_stay_where_deletion_is_disabled(tmp_path: Path, version: int) -> None:
+    disabled = {"delete.topic.enable": "false"}
+    broker = Broker(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), **disabled}))
+    broker.startup()
+    try:
+        with RawClient(broker.bound_listeners[0].port) as client:
+            client.create_topic("staying")
+            by_name = {"topics": [{"name": "staying"}]} if version >= 6 else {"topic_names": ["staying"]}
+            (result,) = client.request(apis.DELETE_TOPICS, version, by_name).responses
+        assert result.error_code == (INVALID_REQUEST if version < 3 else TOPIC_DELETION_DISABLED)
+        assert broker.metadata_cache.topic("staying") is not None
+    finally:
+        broker.shutdown()
 
 
 def describe(client: RawClient, version: int, kind: int, name: str, **more: object) -> Message:

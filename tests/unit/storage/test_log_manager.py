@@ -583,6 +583,22 @@ class TestBackgroundWork:
         assert found is not None
         assert found.start_offset == 2
 
+    def test_a_log_start_is_on_disk_when_it_was_asked_for(self, machine: Machine) -> None:
+        manager = machine.start("a", "b")
+        for name in ("orders", "payments"):
+            log = manager.get_or_create_log(name, 0, ORDERS_ID if name == "orders" else PAYMENTS_ID)
+            for _ in range(4):
+                log.append(BATCH)
+            log.advance_high_watermark(4)
+            log.increment_start_offset(3)
+        manager.save_start_offsets([("orders", 0), ("gone", 7)])
+        (path,) = [log_dir.path for log_dir, logs in manager.logs_by_directory() if ("orders", 0) in logs]
+        written = machine.checkpoint(path.rpartition("/")[2], "log-start-offset-checkpoint")
+        assert written == {("orders", 0): 3}
+        machine.disk.broken.add(path)
+        manager.save_start_offsets([("orders", 0), ("payments", 0)])
+        assert (manager.is_offline("orders", 0), manager.is_offline("payments", 0)) == (True, False)
+
     def test_retention_removes_segments_and_later_their_files(self, machine: Machine) -> None:
         manager = machine.start()
         overrides = {"segment.bytes": "200", "retention.bytes": "200", "file.delete.delay.ms": "0"}
