@@ -28,14 +28,17 @@ COMPACT, BOTH = {"cleanup.policy": "compact"}, {"cleanup.policy": "compact,delet
 
 
 @pytest.fixture(scope="module")
-def brokers(apache_kafka_39: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RawClient]]:
-    """A connection to Kafka and one to us, with the same topics and records on both sides."""
+def our_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Ours, with default settings."""
     data: Path = tmp_path_factory.mktemp("ours") / "data"
-    with (
-        BrokerProcess(data) as ours,
-        RawClient(apache_kafka_39.port) as kafka_client,
-        RawClient(ours.port) as our_client,
-    ):
+    with BrokerProcess(data) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def brokers(apache_kafka_39: ApacheKafka, our_broker: BrokerProcess) -> Iterator[list[RawClient]]:
+    """A connection to Kafka and one to us, with the same topics and records on both sides."""
+    with RawClient(apache_kafka_39.port) as kafka_client, RawClient(our_broker.port) as our_client:
         clients = [kafka_client, our_client]
         for client in clients:
             for topic in (
@@ -349,3 +352,31 @@ def test_list_offsets_in_a_leader_epoch(brokers: list[RawClient], epoch: int) ->
 def test_describe_cluster(brokers: list[RawClient], endpoint_type: int) -> None:
     fields = {"include_cluster_authorized_operations": True, "endpoint_type": endpoint_type}
     assert_answered_alike(brokers, apis.DESCRIBE_CLUSTER, [1], fields)
+
+
+@pytest.fixture(scope="module")
+def newer_brokers(apache_kafka_4: ApacheKafka, our_broker: BrokerProcess) -> Iterator[list[RawClient]]:
+    """The same with Kafka 4, for versions that 3.9 does not know; one topic on both sides."""
+    with RawClient(apache_kafka_4.port) as kafka_client, RawClient(our_broker.port) as our_client:
+        clients = [kafka_client, our_client]
+        for client in clients:
+            topic_id(client, "adm-newer")
+            while produce(client, "adm-newer", batch([b"v"] * 10)).error_code != 0:
+                pass
+        yield clients
+
+
+@pytest.mark.parametrize("isolation", [0, 1])
+@pytest.mark.parametrize("time", [-1, -2, -3, -4, -5, -6, 0, 1_700_000_000_004, 1_700_000_000_010])
+def test_list_offsets_of_kafka_4(newer_brokers: list[RawClient], time: int, isolation: int) -> None:
+    partitions = [{"partition_index": index, "timestamp": time} for index in (0, 99)]
+    topics = [{"name": "adm-newer", "partitions": partitions}]
+    fields = {"replica_id": -1, "isolation_level": isolation, "topics": topics, "timeout_ms": 5000}
+    assert_answered_alike(newer_brokers, apis.LIST_OFFSETS, [10], fields)
+
+
+@pytest.mark.parametrize("endpoint_type", [1, 2, 3])
+@pytest.mark.parametrize("fenced", [False, True])
+def test_describe_cluster_of_kafka_4(newer_brokers: list[RawClient], endpoint_type: int, fenced: bool) -> None:
+    fields = {"endpoint_type": endpoint_type, "include_fenced_brokers": fenced}
+    assert_answered_alike(newer_brokers, apis.DESCRIBE_CLUSTER, [2], fields)
