@@ -74,6 +74,13 @@ class DeletedRecords(NamedTuple):
     error: KafkaError | None = None
 
 
+class ClientQuotas(NamedTuple):
+    """`entity` says for whom, by type: user, client-id, ip; a name of None is the default of its type."""
+
+    entity: Mapping[str, str | None]
+    quotas: Mapping[str, float]
+
+
 class LogDirReplica(NamedTuple):
     partition: TopicPartition
     size_bytes: int
@@ -259,6 +266,39 @@ class Admin:
             result.feature: _error(result.error_code, f"feature {result.feature}", result.error_message)
             for result in response.results
         }
+
+    # Quotas
+
+    def describe_client_quotas(
+        self, components: Iterable[tuple[str, int, str | None]] = (), *, strict: bool = False
+    ) -> list[ClientQuotas]:
+        """Quotas of the entities that every (type, kind of match, name) fits; strict: that have no other types."""
+        rows = [{"entity_type": kind, "match_type": how, "match": name} for kind, how, name in components]
+        response = self.client.request(apis.DESCRIBE_CLIENT_QUOTAS, {"components": rows, "strict": strict})
+        if response.error_code:
+            raise broker_error(response.error_code, "client quotas", response.error_message)
+        return [
+            ClientQuotas(
+                {part.entity_type: part.entity_name for part in entry.entity},
+                {value.key: value.value for value in entry.values},
+            )
+            for entry in response.entries or ()
+        ]
+
+    def alter_client_quotas(
+        self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None], *, validate_only: bool = False
+    ) -> KafkaError | None:
+        """Sets quotas of one entity, or removes those of None; the error is why nothing was done."""
+        entry = {
+            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()],
+            "ops": [
+                {"key": key, "value": 0.0 if value is None else value, "remove": value is None}
+                for key, value in quotas.items()
+            ],
+        }
+        response = self.client.request(apis.ALTER_CLIENT_QUOTAS, {"entries": [entry], "validate_only": validate_only})
+        result = response.entries[0]
+        return _error(result.error_code, "client quotas", result.error_message)
 
     # Configurations
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from kcore.metadata.image import BrokerRegistration, MetadataImage, PartitionState, TopicImage
     from kcore.metadata.quota_entity import QuotaEntity
 
+    # Called with the partitions of each topic before anything is changed; raises what the topic is refused with.
+    ApplyQuota = Callable[[int], None]
     ConfigValidator = Callable[[Mapping[str, str]], object]
 
 LOG = get_logger("kcore.controller")
@@ -45,6 +47,10 @@ LOG = get_logger("kcore.controller")
 # One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
 MAX_PARTITIONS_PER_REQUEST = 10_000
 EXCESSIVE_PARTITIONS = "Excessively large number of partitions per request."
+
+
+def unlimited(partitions: int) -> None:
+    """The quota of those who have none."""
 
 
 class Controller:
@@ -204,7 +210,9 @@ class Controller:
 
     # Topics
 
-    def create_topics(self, topics: Iterable[NewTopic], validate_only: bool = False) -> list[TopicResult]:
+    def create_topics(
+        self, topics: Iterable[NewTopic], validate_only: bool = False, apply_quota: ApplyQuota = unlimited
+    ) -> list[TopicResult]:
         """Creates each topic in a transaction of its own; a name that stands twice is created not at all."""
         requested = list(topics)
         counts: dict[str, int] = {}
@@ -215,25 +223,31 @@ class Controller:
             return [TopicResult(name, error=excess) for name in counts]
         duplicate = errors.InvalidRequestError("Duplicate topic name.")
         refused = [TopicResult(name, error=duplicate) for name, count in counts.items() if count > 1]
-        return [self._create_topic(new, validate_only) for new in requested if counts[new.name] == 1] + refused
+        return [
+            self._create_topic(new, validate_only, apply_quota) for new in requested if counts[new.name] == 1
+        ] + refused
 
-    def _create_topic(self, new: NewTopic, validate_only: bool) -> TopicResult:
+    def _create_topic(self, new: NewTopic, validate_only: bool, apply_quota: ApplyQuota) -> TopicResult:
         try:
             with self._lock:
                 check_new_name(new.name, self.image)
                 configs = self._checked_configs(new.configs)
                 topic = plan_topic(new, self.image, self._config)
+                apply_quota(len(topic.partitions))
                 if not validate_only:
                     self._store.create_topic(self._epoch, topic, configs)
                 return TopicResult(new.name, topic)
         except KafkaError as error:
             return TopicResult(new.name, error=error)
 
-    def auto_create_topics(self, names: Iterable[str]) -> list[TopicResult]:
+    def auto_create_topics(self, names: Iterable[str], apply_quota: ApplyQuota = unlimited) -> list[TopicResult]:
         """Creates topics on first use: internal ones as they have to be, others with the broker's defaults."""
-        return self.create_topics(internal_topic(name, self._config) or NewTopic(name) for name in names)
+        topics = (internal_topic(name, self._config) or NewTopic(name) for name in names)
+        return self.create_topics(topics, apply_quota=apply_quota)
 
-    def create_partitions(self, additions: Iterable[NewPartitions], validate_only: bool = False) -> list[TopicResult]:
+    def create_partitions(
+        self, additions: Iterable[NewPartitions], validate_only: bool = False, apply_quota: ApplyQuota = unlimited
+    ) -> list[TopicResult]:
         """Adds partitions to topics, each topic in a transaction of its own, as many as one request may add."""
         left = MAX_PARTITIONS_PER_REQUEST
         results = []
@@ -244,32 +258,41 @@ class Controller:
                 results.append(TopicResult(new.name, error=errors.PolicyViolationError(EXCESSIVE_PARTITIONS)))
             else:
                 left -= max(wanted, 0)
-                results.append(self._create_partitions(new, validate_only))
+                results.append(self._create_partitions(new, validate_only, apply_quota))
         return results
 
-    def _create_partitions(self, new: NewPartitions, validate_only: bool) -> TopicResult:
+    def _create_partitions(self, new: NewPartitions, validate_only: bool, apply_quota: ApplyQuota) -> TopicResult:
         try:
             with self._lock:
                 states = plan_partitions(new, self.image)
+                apply_quota(len(states))
                 if not validate_only:
                     self._store.add_partitions(self._epoch, states)
                 return TopicResult(new.name, self.image.topics[new.name])
         except KafkaError as error:
             return TopicResult(new.name, error=error)
 
-    def delete_topics(self, names: Iterable[str] = (), topic_ids: Iterable[bytes] = ()) -> list[TopicResult]:
+    def delete_topics(
+        self, names: Iterable[str] = (), topic_ids: Iterable[bytes] = (), apply_quota: ApplyQuota = unlimited
+    ) -> list[TopicResult]:
         """Deletes topics by name or id; results come in the order of names, then ids."""
-        by_name = [self._delete_topic(name, self.image.topics.get(name), by_id=False) for name in names]
-        by_id = [self._delete_topic("", self.image.topics_by_id.get(topic_id), by_id=True) for topic_id in topic_ids]
+        by_name = [self._delete_topic(name, self.image.topics.get(name), apply_quota, by_id=False) for name in names]
+        by_id = [
+            self._delete_topic("", self.image.topics_by_id.get(topic_id), apply_quota, by_id=True)
+            for topic_id in topic_ids
+        ]
         return by_name + by_id
 
-    def _delete_topic(self, name: str, topic: TopicImage | None, *, by_id: bool) -> TopicResult:
+    def _delete_topic(
+        self, name: str, topic: TopicImage | None, apply_quota: ApplyQuota, *, by_id: bool
+    ) -> TopicResult:
         try:
             if not self._config.flag("delete.topic.enable"):
                 raise errors.TopicDeletionDisabledError()
             if topic is None:
                 raise errors.UnknownTopicIdError() if by_id else errors.UnknownTopicOrPartitionError()
             with self._lock:
+                apply_quota(len(topic.partitions))
                 self._store.delete_topic(self._epoch, topic.topic_id)
             return TopicResult(topic.name, topic)
         except KafkaError as error:

@@ -10,12 +10,15 @@ from collections import Counter
 
 from kcore import errors
 from kcore.controller.new_topic import NewPartitions
+from kcore.server.mutation_quota import mutation_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from kcore.server.request_context import Fields, RequestContext
+
+FIRST_WITH_QUOTA = 3
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
@@ -24,7 +27,9 @@ def handle(context: RequestContext, request: Any) -> Fields:
     duplicate = errors.InvalidRequestError("Duplicate topic name.")
     refused = [describe(name, duplicate) for name, count in counts.items() if count > 1]
     additions = [addition(asked) for asked in request.topics if counts[asked.name] == 1]
-    results = context.broker.controller.create_partitions(additions, request.validate_only)
+    results = context.broker.controller.create_partitions(
+        additions, request.validate_only, mutation_quota(context, FIRST_WITH_QUOTA)
+    )
     return {"results": refused + [describe(result.name, result.error) for result in results]}
 
 

@@ -1,8 +1,8 @@
 """CreateTopics (key 19): each topic succeeds or fails by itself.
 
 v4 lets a topic leave partitions and replicas to the broker (KIP-464), v5 answers the new topic's configuration
-(KIP-525), v7 its id. The controller has made the topic's metadata durable, and this broker has made its logs, before
-the answer.
+(KIP-525), v6 may answer THROTTLING_QUOTA_EXCEEDED (KIP-599), v7 gives its id. The controller has made the topic's
+metadata durable, and this broker has made its logs, before the answer.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from kcore import errors
 from kcore.controller.new_topic import NewTopic
 from kcore.server.config_description import describe_topic
+from kcore.server.mutation_quota import mutation_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_CONFIGS = 5
+FIRST_WITH_QUOTA = 6
 CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Hands the topics to the controller."""
     results = context.broker.controller.create_topics(
-        [new_topic(asked) for asked in request.topics], request.validate_only
+        [new_topic(asked) for asked in request.topics],
+        request.validate_only,
+        mutation_quota(context, FIRST_WITH_QUOTA),
     )
     overrides = {asked.name: {config.name: config.value for config in asked.configs} for asked in request.topics}
     return {"topics": [describe(context, result, overrides[result.name]) for result in results]}

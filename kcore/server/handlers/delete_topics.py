@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kcore import errors, uuid
+from kcore.server.mutation_quota import mutation_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Asked: TypeAlias = tuple[str | None, bytes]
 
 FIRST_WITH_DELETION_DISABLED = 3
+FIRST_WITH_QUOTA = 5
 FIRST_WITH_TOPIC_IDS = 6
 # As Kafka's clients show them.
 UNKNOWN_TOPIC = "This server does not host this topic-partition."
@@ -36,7 +38,9 @@ def handle(context: RequestContext, request: Any) -> Fields:
         raise errors.TopicDeletionDisabledError()
     responses, well_formed = sort_out(entries(context.api_version, request))
     found, missing = resolve(well_formed, broker.metadata_cache.image)
-    for topic_id, result in zip(found, broker.controller.delete_topics(topic_ids=list(found)), strict=True):
+    quota = mutation_quota(context, FIRST_WITH_QUOTA)
+    results = broker.controller.delete_topics(topic_ids=list(found), apply_quota=quota)
+    for topic_id, result in zip(found, results, strict=True):
         if result.error is None:
             responses.append({"name": found[topic_id], "topic_id": topic_id})
         else:

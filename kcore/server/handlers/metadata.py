@@ -11,6 +11,7 @@ from kcore import errors, uuid
 from kcore.controller.topic_name import validate_topic_name
 from kcore.metadata.image import NO_LEADER
 from kcore.server import authorized_operations
+from kcore.server.mutation_quota import mutation_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def make_missing_topics(context: RequestContext, request: Any) -> dict[str, int]
         return {}
     topics = broker.metadata_cache.image.topics
     missing = dict.fromkeys(asked.name for asked in request.topics if not is_by_id(asked))
-    results = broker.controller.auto_create_topics(name for name in missing if name not in topics)
+    new = [name for name in missing if name not in topics]
+    results = broker.controller.auto_create_topics(new, mutation_quota(context)) if new else []
     return {result.name: result.error.code for result in results if result.error is not None}
 
 

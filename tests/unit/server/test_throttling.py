@@ -320,3 +320,50 @@ def test_request_time_of_a_fetch(connect: Connect, set_quota: SetQuota, full_top
     set_quota({"client-id": name}, request_percentage=1e-6)
     answer = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic))
     assert (answer.throttle_time_ms, answer.responses) == (1000, [])
+
+
+# --- controller mutations ---
+
+
+def new_topics(name: str, *partitions: int) -> dict[str, object]:
+    rows = [
+        {"name": f"{name}-{number}", "num_partitions": count, "replication_factor": 1}
+        for number, count in enumerate(partitions)
+    ]
+    return {"topics": rows, "timeout_ms": 10_000}
+
+
+EXCEEDED = errors.ThrottlingQuotaExceededError.code
+
+
+def test_partitions_beyond_the_tokens_are_refused(connect: Connect, set_quota: SetQuota, name: str) -> None:
+    """Eleven seconds' worth may be made at once, and what exhausts it may exceed it."""
+    set_quota({"client-id": name}, controller_mutation_rate=0.1)
+    answer = connect(name).request(apis.CREATE_TOPICS, 6, new_topics(name, 1, 2, 1))
+    assert [topic.error_code for topic in answer.topics] == [errors.NONE, errors.NONE, EXCEEDED]
+    assert answer.topics[2].error_message == "The throttling quota has been exceeded."
+    assert 18_000 < answer.throttle_time_ms <= 19_000
+    more = {"topics": [{"name": f"{name}-0", "count": 2, "assignments": None}], "timeout_ms": 10_000}
+    refused = connect(name).request(apis.CREATE_PARTITIONS, 3, more)
+    assert refused.results[0].error_code == EXCEEDED
+    kept = connect(name).request(apis.DELETE_TOPICS, 6, {"topics": [{"name": f"{name}-0"}], "timeout_ms": 10_000})
+    assert kept.responses[0].error_code == EXCEEDED
+    assert kept.throttle_time_ms > 10_000
+
+
+def test_older_versions_are_given_them_and_throttled(connect: Connect, set_quota: SetQuota, name: str) -> None:
+    set_quota({"client-id": name}, controller_mutation_rate=0.1)
+    answer = connect(name).request(apis.CREATE_TOPICS, 5, new_topics(name, 1, 2, 1))
+    assert [topic.error_code for topic in answer.topics] == [errors.NONE] * 3
+    assert 28_000 < answer.throttle_time_ms <= 29_000
+    gone = connect(name).request(apis.DELETE_TOPICS, 4, {"topic_names": [f"{name}-0"], "timeout_ms": 10_000})
+    assert gone.responses[0].error_code == errors.NONE
+    assert gone.throttle_time_ms > 29_000
+
+
+def test_topics_that_are_made_on_first_use_count_too(connect: Connect, set_quota: SetQuota, name: str) -> None:
+    set_quota({"client-id": name}, controller_mutation_rate=0.1)
+    asked = {"topics": [{"name": f"{name}-{number}"} for number in range(3)], "allow_auto_topic_creation": True}
+    answer = connect(name).request(apis.METADATA, 9, asked)
+    assert {topic.error_code for topic in answer.topics} == {errors.NONE}
+    assert answer.throttle_time_ms > 10_000
