@@ -20,6 +20,7 @@ from _thread import allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TextIO
 
 TRACE, DEBUG, INFO, WARN, ERROR, FATAL = 5, 10, 20, 30, 40, 50
@@ -100,6 +101,10 @@ class Logger:
         if self.level <= WARN and OUTPUT.is_new_warning(f"{self.component} {text}"):
             self._write("WARN", text, (), None)
 
+    def write(self, level: str, text: str) -> None:
+        """A line whose writer has decided itself that it is wanted; `level` is only its label."""
+        self._write(level, text, (), None)
+
     def _write(self, level: str, message: str, arguments: tuple[object, ...], cause: BaseException | None) -> None:
         text = formatted(message, arguments) if arguments else message
         line = f"[{timestamp(time.time())}] {level} [{self.component}] {text}\n"
@@ -109,11 +114,12 @@ class Logger:
 class Loggers:
     """Every logger of the process by name, and the level of the root; there is one, `LOGGERS`."""
 
-    __slots__ = ("by_name", "lock", "root_level")
+    __slots__ = ("by_name", "listeners", "lock", "root_level")
 
     def __init__(self) -> None:
         self.by_name: dict[str, Logger] = {}
         self.root_level = INFO
+        self.listeners: list[Callable[[], None]] = []
         self.lock = allocate_lock()
 
     def get(self, name: str) -> Logger:
@@ -135,6 +141,17 @@ class Loggers:
                 self.by_name[name].own_level = level
             for logger in self.by_name.values():
                 logger.level = self._level_in_force(logger)
+        for listener in tuple(self.listeners):
+            listener()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` after any level was set, on the thread that did."""
+        self.listeners.append(listener)
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        """Undoes `on_change`."""
+        if listener in self.listeners:
+            self.listeners.remove(listener)
 
     def _level_in_force(self, logger: Logger) -> int:
         name = logger.component

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcore.config.definition import BOOLEAN, CLASS, HIGH, INT, LIST, LOW, STRING, ConfigKey, unused
+from kcore.config.definition import BOOLEAN, CLASS, CLUSTER_WIDE, HIGH, INT, LIST, LOW, STRING, ConfigKey, unused
 from kcore.config.validators import METADATA_VERSION, at_least, one_of, subset_of
 
 KEYS = (
@@ -23,6 +23,9 @@ KEYS = (
     ConfigKey("kcli.fast.path.enable", BOOLEAN, True),
     ConfigKey("kcli.fetch.session.cache.max.partitions", INT, 1_000_000, at_least(0)),
     ConfigKey("kcli.log.max.open.segments", INT, 0, at_least(0)),
+    ConfigKey("kcli.request.log", STRING, "off", one_of("off", "summary", "full"), LOW, CLUSTER_WIDE),
+    ConfigKey("kcli.request.log.queue.size", INT, 10_000, at_least(1), LOW),
+    ConfigKey("kcli.request.log.slow.ms", INT, -1, at_least(-1), LOW, CLUSTER_WIDE),
     ConfigKey("log.dir", STRING, "/tmp/kafka-logs", importance=HIGH),
     ConfigKey("log.dirs", STRING, None, importance=HIGH),
     ConfigKey("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0)),

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.memory_pool cimport MemoryClaim
 from kcore.network.receive_buffer cimport BufferPool
+from kcore.network.request_log cimport RequestClient
 from kcore.network.request_timing cimport RequestTiming, TimingQueue
 from kcore.network.response cimport Response, ResponsePart
 from kcore.platform.disk cimport DiskOperations
@@ -65,6 +66,7 @@ cdef struct Connection:
     Connection* idle_previous
     int64_t last_active_ns
     int64_t received_ns          # when bytes came last, or when it was unmuted
+    RequestClient name           # of the client, as far as the request log wanted to know
     RequestTiming timing         # of the request that is being executed or in flight
     TimingQueue timings          # of those whose answers are not sent
     int64_t bytes_enqueued       # of answers since the beginning

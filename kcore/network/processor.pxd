@@ -9,6 +9,7 @@ from kcore.network.epoll cimport epoll_event
 from kcore.network.processor_inbox cimport Inbox, ProcessorMessage
 from kcore.network.receive_buffer cimport BufferPool
 from kcore.network.request_channel cimport RequestChannel
+from kcore.network.request_log cimport RequestRing
 from kcore.network.request_metrics cimport RequestMetrics
 from kcore.network.response cimport Response
 from kcore.network.selector cimport Selector
@@ -58,6 +59,7 @@ cdef class Processor:
     cdef ProcessorCounters counters
     cdef ListenerCounters listener_counters[64]
     cdef RequestMetrics metrics
+    cdef RequestRing log
     cdef RequestChannel channel
     cdef DispatchTable dispatch
     cdef ClientQuotaManager quotas

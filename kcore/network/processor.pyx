@@ -51,6 +51,7 @@ from kcore.network.processor_inbox cimport (
 from kcore.network.receive_buffer cimport RECEIVE_CHUNK, buffer_capacity, pool_free, pool_trim
 from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, RequestChannel
 from kcore.network.request_header cimport read_request_header
+from kcore.network.request_log cimport RequestRing, note_client, ring_is_on, ring_wants
 from kcore.network.request_metrics cimport RequestMetrics
 from kcore.network.request_timing cimport RequestTiming, timing_begin, timings_first, timings_pop, timings_push
 from kcore.network.response cimport Response, response_free, response_init, response_seal
@@ -101,6 +102,7 @@ cdef class Processor:
         table_init(&self.table, index)
         self.channel = channel
         self.metrics = RequestMetrics()
+        self.log = RequestRing()
         self.pool.memory = <void*>channel.memory
         self.dispatch = dispatch
         self.quotas = quotas
@@ -473,6 +475,8 @@ cdef class Processor:
         request.listener = connection.listener
         request.received_ns = connection.received_ns
         timing_begin(&connection.timing, &request, self.clock_ns)
+        if ring_is_on(self.log):
+            note_client(&connection.name, &request)
         request.user = <const uint8_t*>ANONYMOUS_USER
         request.user_size = ANONYMOUS_SIZE
         request.started_ns = request.network_ns = 0
@@ -587,6 +591,9 @@ cdef class Processor:
         while timing != NULL and timing.sent_at <= bytes_sent:
             timing.ended_ns = max(self.clock_ns, timing.sending_ns)
             self.metrics.record(timing)
+            if ring_wants(self.log, timing):
+                self.log.put(timing, connection.id, connection.listener, &connection.client, &connection.local,
+                             &connection.name)
             timings_pop(&connection.timings)
             timing = timings_first(&connection.timings)
 

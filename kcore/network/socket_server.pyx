@@ -21,6 +21,7 @@ from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport atomic_load_64
 from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
+from kcore.network.request_log import RequestRing
 from kcore.network.request_metrics import ApiTotals, totals
 from kcore.transport.plaintext import PlaintextFactory
 
@@ -160,6 +161,11 @@ cdef class SocketServer(ResponseSink):
         """What was counted of requests, by API key."""
         cdef Processor processor
         return totals([processor.metrics for processor in self.processors], self.errors)
+
+    def request_rings(self) -> list[RequestRing]:
+        """Where the processors leave finished requests for the request log."""
+        cdef Processor processor
+        return [processor.log for processor in self.processors]
 
     def listener_connections(self) -> list[tuple[int, int, int, int]]:
         """(listener, processor, connections opened, closed) for each pair, by their numbers."""

@@ -279,6 +279,7 @@ class Broker:
         self._undo.append(self._stop_handlers)
         self.socket_server.start()
         self._undo.append(self._drain_network)
+        self._start_request_log()
         if self._metrics is not None:
             from kcore.server.broker_metrics import BrokerMetrics
 
@@ -289,6 +290,13 @@ class Broker:
             "num.network.threads is %d from the next start on: connections stay with the thread that has them",
             self.config.number("num.network.threads"),
         )
+
+    def _start_request_log(self) -> None:
+        from kcore.server.request_log import RequestLog
+
+        log = RequestLog(self.config, self.socket_server.request_rings(), self.bound_listeners)
+        log.start()
+        self._undo.append(log.stop)
 
     def _install_fast_path(self) -> None:
         from kcore.server.fast_path.fetch import FetchPath

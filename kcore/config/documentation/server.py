@@ -35,6 +35,16 @@ TEXTS = {
         "How many finished log segments may be open for reading; beyond that those idle longest are closed. 0 is "
         "a quarter of the files that the process may open (ulimit -n) when it starts."
     ),
+    "kcli.request.log": (
+        "Whether a line is logged for every request that was answered: `summary` says who, what and how long, `full` "
+        "all that is known, as JSON. The logger kafka.request.logger at DEBUG and TRACE does the same."
+    ),
+    "kcli.request.log.queue.size": (
+        "How many requests of one network thread may wait to be logged; those beyond are left out and counted."
+    ),
+    "kcli.request.log.slow.ms": (
+        "Requests that took at least so long in all, time of waiting included, are warned of; -1 and 0 for none."
+    ),
     "log.dir": "The directory of the logs, where log.dirs is not given.",
     "log.dirs": "The directories of the logs; without it, log.dir.",
     "max.incremental.fetch.session.cache.slots": "How many incremental fetch sessions are kept.",
