@@ -36,6 +36,7 @@ cdef struct DispatchEntry:
     void* context
     int16_t min_version          # outside the range the native handler is not asked
     int16_t max_version
+    int32_t handed_over          # not 0: a Python handler takes it although there is a native one (atomic)
     int16_t first_flexible       # from this version on the request header carries tagged fields
 
 cdef enum:

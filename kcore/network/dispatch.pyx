@@ -1,10 +1,12 @@
 """The dispatch table: which requests a processor may finish itself, and how their headers are laid out.
 
-Filled before the server starts and not changed afterwards, so that processors read it without a lock.
+Filled before the server starts and not changed afterwards, so that processors read it without a lock; only what is handed
+over to Python for a while, `hand_over`, changes while they run, by atomic stores.
 """
 
 from libc.stdint cimport INT16_MAX, int16_t
 from libc.string cimport memset
+from kcore.platform.sync cimport atomic_load_32, atomic_store_32
 
 
 cdef class DispatchTable:
@@ -27,4 +29,12 @@ cdef class DispatchTable:
         """Whether a processor asks a native handler before any Python one."""
         if not 0 <= api_key < DISPATCH_SIZE or self.entries[api_key].handle == NULL:
             return False
+        if atomic_load_32(&self.entries[api_key].handed_over):
+            return False
         return self.entries[api_key].min_version <= version <= self.entries[api_key].max_version
+
+    def hand_over(self, api_keys: list[int] | None) -> None:
+        """Requests of these APIs, of all with None, go to Python handlers from now on, and those of no others."""
+        cdef int key
+        for key in range(DISPATCH_SIZE):
+            atomic_store_32(&self.entries[key].handed_over, api_keys is None or key in api_keys)

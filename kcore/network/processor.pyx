@@ -506,6 +506,8 @@ cdef class Processor:
         entry = &self.dispatch.entries[request.api_key]
         if entry.handle == NULL or not entry.min_version <= request.api_version <= entry.max_version:
             return TO_HANDLER
+        if atomic_load_32(&entry.handed_over):
+            return TO_HANDLER
         disposition = entry.handle(entry.context, request, &self.scratch)
         if request.started_ns and disposition != TO_HANDLER:
             self.charged_ns += self.disk.monotonic_ns(self.disk.context) - request.started_ns

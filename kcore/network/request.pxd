@@ -31,7 +31,7 @@ cdef class Request:
     cdef Endpoint client_endpoint
     cdef Endpoint local_endpoint
     cdef bint answered
-    cdef void answer(self, bytes payload, bint close, int32_t throttle_ms)
+    cdef void answer(self, bytes payload, bint close, int32_t throttle_ms, int64_t cut_bytes)
     cdef readonly uint64_t connection
     cdef readonly int32_t listener
     cdef readonly int16_t api_key

@@ -53,7 +53,7 @@ cdef class Request:
 
     def __dealloc__(self):
         if not self.answered and self.sink is not None:
-            self.answer(None, True, 0)
+            self.answer(None, True, 0, 0)
 
     @property
     def client_host(self) -> str:
@@ -90,9 +90,17 @@ cdef class Request:
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of API key {self.api_key} was answered twice")
-        self.answer(payload, close, throttle_ms)
+        self.answer(payload, close, throttle_ms, 0)
 
-    cdef void answer(self, bytes payload, bint close, int32_t throttle_ms):
+    def respond_cut(self, payload: bytes, size_bytes: int) -> None:
+        """Sends the first bytes of a response, those of its length among them, and ends the connection: a fault."""
+        if self.answered:
+            raise RuntimeError(f"request {self.correlation_id} of API key {self.api_key} was answered twice")
+        if size_bytes < 1:
+            raise ValueError(f"at least one byte of a response is sent, not {size_bytes}")
+        self.answer(payload, True, 0, size_bytes)
+
+    cdef void answer(self, bytes payload, bint close, int32_t throttle_ms, int64_t cut_bytes):
         cdef Response response
         cdef uint8_t* target
         cdef uint64_t connection = self.connection
@@ -103,6 +111,7 @@ cdef class Request:
         response.throttle_ms = throttle_ms
         response.begun_ns = self.begun_ns
         response.left_ns = self.left_ns
+        response.cut_bytes = cut_bytes
         if payload is not None:
             target = response_bytes(&response, <size_t>PyBytes_GET_SIZE(payload))
             if target == NULL:

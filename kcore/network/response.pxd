@@ -24,6 +24,7 @@ cdef struct Response:
     bint close_after             # close the connection once sent
     bint empty                   # acks=0: nothing goes out, the connection is unmuted
     int32_t throttle_ms          # how long the connection is muted after this answer, for it exceeded a quota
+    int64_t cut_bytes            # above 0: so much of it is sent, of its length prefix too, and the connection ends (a fault)
     bint failed                  # memory ran out while it was built: the connection is closed instead of sending it
     bint has_error               # native handlers: one of its error codes is not NONE
     # When, by the server's clock, 0 where it was not so: a handler took the request up and had done its part, the

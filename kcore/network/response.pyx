@@ -143,4 +143,19 @@ cdef bint response_seal(Response* response) noexcept nogil:
         return False
     prefix = htobe32(<uint32_t>size)
     memcpy(response.parts[0].data, &prefix, LENGTH_PREFIX)
+    if response.cut_bytes > 0:
+        cut_response(response)
     return True
+
+
+cdef void cut_response(Response* response) noexcept nogil:
+    """Leaves the first `cut_bytes` of what would be sent."""
+    cdef int64_t left = response.cut_bytes
+    cdef int32_t i
+    for i in range(response.count):
+        response.parts[i].size_bytes = min(response.parts[i].size_bytes, left)
+        left -= response.parts[i].size_bytes
+    while response.count > 1 and response.parts[response.count - 1].size_bytes == 0:
+        response.count -= 1
+        release_part(&response.parts[response.count])
+    response.close_after = True

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from kcore.metadata.image import MetadataImage
     from kcore.metrics.registry import Registry
     from kcore.platform.disk import Disk
+    from kcore.server.faults.fault_table import FaultTable
     from kcore.server.metrics_endpoint import MetricsEndpoint
     from kcore.server.request_context import Connection
 
@@ -96,6 +97,7 @@ class Broker:
         self._metrics: Registry | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
         self._store = store
+        self.faults: FaultTable | None = None
         self.scheduler = Scheduler()
         self.metadata_cache = MetadataCache()
         self.log_manager = LogManager(self.disk, config.log_directories, config, self.scheduler)
@@ -198,11 +200,12 @@ class Broker:
             config.number("controller.quota.window.size.seconds"),
         )
         endpoints = config.listeners.endpoints
+        self._dispatch = self._dispatch_table()
         self.socket_server = SocketServer(
             [(endpoint.name, endpoint.host, endpoint.port) for endpoint in endpoints],
             self.disk,
             self.request_channel,
-            self._dispatch_table(),
+            self._dispatch,
             num_network_threads=config.number("num.network.threads"),
             max_request_bytes=config.number("socket.request.max.bytes"),
             max_idle_ms=config.number("connections.max.idle.ms"),
@@ -332,6 +335,8 @@ class Broker:
     def _drain_network(self) -> None:
         self.socket_server.stop_accepting()
         self.state = SHUTTING_DOWN
+        if self.faults is not None:
+            self.faults.shutdown()
         # Fetches that wait for records are answered now with what there is.
         self.fetch_purgatory.shutdown()
         self.socket_server.shutdown(DRAIN_TIMEOUT_MS)
@@ -369,6 +374,14 @@ class Broker:
         if self.log_manager.is_offline(topic, index):
             return int(errors.KafkaStorageError.code)
         return int(errors.NotLeaderOrFollowerError.code)
+
+    def fault_table(self) -> FaultTable:
+        """The faults of a broker that serves a test; what has none pays for none."""
+        if self.faults is None:
+            from kcore.server.faults.fault_table import FaultTable
+
+            self.faults = FaultTable(self.request_channel, self._dispatch)
+        return self.faults
 
     # Addresses
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kcore.network.request import Request
     from kcore.protocol.apis import Api
     from kcore.server.broker import Broker
+    from kcore.server.faults.fault_table import Strike
 
     Fields: TypeAlias = Mapping[str, Any]
 
@@ -63,6 +64,7 @@ class RequestContext:
         "client_id",
         "connection",
         "correlation_id",
+        "strike",
         "user",
     )
 
@@ -80,6 +82,7 @@ class RequestContext:
         self._handled_ns = 0
         self._throttle_ms = 0
         self._time_is_charged = False
+        self.strike: Strike | None = None  # what a test wants to happen to the answer
 
     def __str__(self) -> str:
         return (
@@ -94,6 +97,8 @@ class RequestContext:
         """
         from kcore.protocol.headers import encode_response
 
+        if self.strike is not None:
+            fields = self.strike.fields(fields)
         if version is None:
             version = self.api_version
         self.charge_time()
@@ -181,6 +186,12 @@ class RequestContext:
             LOG.error("A second answer to %s is dropped", self)
             return
         self._answered = True
+        if self.strike is not None:
+            self.strike.answer(lambda: self._send(payload, close), payload)
+        else:
+            self._send(payload, close)
+
+    def _send(self, payload: bytes | None, close: bool) -> None:
         self._request.respond(payload, close=close, throttle_ms=self._throttle_ms)
 
     @property

@@ -88,7 +88,12 @@ class RequestHandler:
             )
             request.respond(None, close=True)
             return
-        self._run(entry.handler, RequestContext(self._broker, api, request), message)
+        context = RequestContext(self._broker, api, request)
+        strike = self._broker.faults.strike(request) if self._broker.faults is not None else None
+        if strike is None:
+            self._run(entry.handler, context, message)
+        else:
+            strike.run(entry.handler, context, message, self._run)
 
     def _run(self, handler: ModuleType, context: RequestContext, message: Any) -> None:
         try:

@@ -23,6 +23,8 @@ import signal
 import time
 
 from kcore.testing.errors import BrokerDied, BrokerNotStarted, EmbeddedBrokerError
+from kcore.testing.fault_commands import RemoteFaults
+from kcore.testing.faults import Faults
 from kcore.testing.hosts import ProcessHost, ThreadHost
 from kcore.testing.port_reservation import PortReservation
 
@@ -150,6 +152,17 @@ class EmbeddedBroker:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{text!r} did not appear in the broker's log:\n{log[-SHOWN_LOG_BYTES:]}")
             time.sleep(LOG_LOOK_INTERVAL_S)
+
+    @property
+    def faults(self) -> Faults:
+        """What it is to do wrong, until `faults.clear()` or its process ends."""
+        return Faults(RemoteFaults(self._command))
+
+    def _command(self, *command: Any) -> Any:
+        host = self._running_host()
+        if self._is_paused:
+            raise EmbeddedBrokerError("a paused broker obeys nobody: resume() it first")
+        return host.command(*command)
 
     # Its life
 

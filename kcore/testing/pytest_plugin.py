@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from kcore.testing.client_factories import ConsumerFactory, ProducerFactory
     from kcore.testing.embedded_broker import EmbeddedBroker
+    from kcore.testing.faults import Faults
 
     BrokerFactory = Callable[..., EmbeddedBroker]
 
@@ -136,6 +137,16 @@ def kcli_topic(request: pytest.FixtureRequest, kcli_broker: EmbeddedBroker) -> s
         return kcli_broker.create_topic(arguments.pop("name", None), **arguments)
     except TypeError as error:
         raise pytest.UsageError(f"@pytest.mark.{MARKER}: {error}") from None
+
+
+@pytest.fixture
+def kcli_faults(kcli_broker: EmbeddedBroker) -> Iterator[Faults]:
+    """The faults of kcli_broker; they end with the test."""
+    yield kcli_broker.faults
+    if kcli_broker.is_paused:
+        kcli_broker.resume()
+    if kcli_broker.is_running:
+        kcli_broker.faults.clear()
 
 
 @pytest.fixture

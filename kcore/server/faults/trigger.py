@@ -1,0 +1,63 @@
+"""When a fault strikes: pure state, shared by the broker's faults and those of the fault proxy.
+
+Every request that a fault is meant for is one event. The first `skip` of them pass; of the others each is struck with
+`probability`, drawn from a generator of the fault's own, so that a seed gives the same series again; after
+`times` strikes the fault is spent.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from random import Random
+
+
+class Trigger:
+    """`strikes()` is asked once an event."""
+
+    __slots__ = ("_probability", "_random", "_skip", "_times", "hits")
+
+    def __init__(
+        self, *, times: int | None = None, skip: int = 0, probability: float = 1.0, seed: int | None = None
+    ) -> None:
+        if times is not None and times < 1:
+            raise ValueError(f"times={times}: a fault strikes at least once, or without a bound (None)")
+        if skip < 0:
+            raise ValueError(f"skip={skip}: must not be negative")
+        if not 0.0 < probability <= 1.0:
+            raise ValueError(f"probability={probability}: must be above 0 and at most 1")
+        self._times = times
+        self._skip = skip
+        self._probability = probability
+        self._random: Random | None = None
+        self.hits = 0
+        if probability < 1.0 or seed is not None:
+            from random import Random
+
+            self._random = Random(seed)
+
+    @property
+    def is_spent(self) -> bool:
+        return self._times is not None and self.hits >= self._times
+
+    def strikes(self) -> bool:
+        """Whether this event is struck."""
+        if self.is_spent:
+            return False
+        if self._skip:
+            self._skip -= 1
+            return False
+        if self._probability < 1.0 and self._random is not None and self._random.random() >= self._probability:
+            return False
+        self.hits += 1
+        return True
+
+    def between(self, low: int, high: int) -> int:
+        """A number of the fault's own series, for what varies from strike to strike."""
+        if low >= high:
+            return low
+        if self._random is None:
+            from random import Random
+
+            self._random = Random()
+        return self._random.randint(low, high)
