@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kcore.client.cluster import Node, TopicPartition
-from kcore.client.errors import broker_error
+from kcore.client.errors import (
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    ClientError,
+    UnknownPartition,
+    UnknownTopic,
+    broker_error,
+)
 from kcore.client.network_client import NetworkClient
 from kcore.errors import KafkaError
 from kcore.protocol import apis
@@ -30,6 +37,10 @@ DYNAMIC_TOPIC_CONFIG = 1
 ADMIN_TIMEOUT_MS = 30_000
 # Kinds of change of UpdateFeatures: the last may lose what a lower level cannot express.
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+# What kept a part of a request from being done: a broker's answer, or that none could be asked.
+Failure = KafkaError | ClientError
 
 
 class NewTopic(NamedTuple):
@@ -64,14 +75,14 @@ class ListedOffset(NamedTuple):
     offset: int
     timestamp: int
     leader_epoch: int
-    error: KafkaError | None = None
+    error: Failure | None = None
 
 
 class DeletedRecords(NamedTuple):
     """Where a partition starts now."""
 
     low_watermark: int
-    error: KafkaError | None = None
+    error: Failure | None = None
 
 
 class ClientQuotas(NamedTuple):
@@ -172,13 +183,11 @@ class Admin:
             asked = _by_topic(partitions, lambda partition: {"timestamp": times[partition]})
             return {"replica_id": -1, "isolation_level": 0, "topics": asked, "timeout_ms": ADMIN_TIMEOUT_MS}
 
-        found = {}
-        for response in self._ask_leaders(apis.LIST_OFFSETS, times, fields):
-            for topic in response.topics:
-                for part in topic.partitions:
-                    partition = TopicPartition(topic.name, part.partition_index)
-                    error = _error(part.error_code, f"partition {partition}")
-                    found[partition] = ListedOffset(part.offset, part.timestamp, part.leader_epoch, error)
+        answers, failures = self._ask_leaders(apis.LIST_OFFSETS, times, fields)
+        found = {partition: ListedOffset(-1, -1, -1, error) for partition, error in failures.items()}
+        for partition, part in answers.items():
+            error = _error(part.error_code, f"partition {partition}")
+            found[partition] = ListedOffset(part.offset, part.timestamp, part.leader_epoch, error)
         return found
 
     def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, DeletedRecords]:
@@ -188,13 +197,11 @@ class Admin:
             topics = _by_topic(partitions, lambda partition: {"offset": offsets[partition]})
             return {"topics": topics, "timeout_ms": ADMIN_TIMEOUT_MS}
 
-        results = {}
-        for response in self._ask_leaders(apis.DELETE_RECORDS, offsets, fields):
-            for topic in response.topics:
-                for part in topic.partitions:
-                    partition = TopicPartition(topic.name, part.partition_index)
-                    error = _error(part.error_code, f"partition {partition}")
-                    results[partition] = DeletedRecords(part.low_watermark, error)
+        answers, failures = self._ask_leaders(apis.DELETE_RECORDS, offsets, fields)
+        results = {partition: DeletedRecords(-1, error) for partition, error in failures.items()}
+        for partition, part in answers.items():
+            error = _error(part.error_code, f"partition {partition}")
+            results[partition] = DeletedRecords(part.low_watermark, error)
         return results
 
     def _ask_leaders(
@@ -202,11 +209,30 @@ class Admin:
         api: Api,
         partitions: Iterable[TopicPartition],
         fields: Callable[[Sequence[TopicPartition]], dict[str, Any]],
-    ) -> list[Message]:
+    ) -> tuple[dict[TopicPartition, Message], dict[TopicPartition, Failure]]:
+        """What the leaders say of each partition; and why a partition could not be asked about.
+
+        Nothing is waited for: a partition without a leader is a failure.
+        """
+        wanted = list(partitions)
+        if not wanted:
+            return {}, {}
+        cluster = self.client.update_metadata(dict.fromkeys(partition.topic for partition in wanted))
         by_leader: dict[Node, list[TopicPartition]] = {}
-        for partition in partitions:
-            by_leader.setdefault(self.client.leader_of(partition), []).append(partition)
-        return [self.client.request(api, fields(led), leader) for leader, led in by_leader.items()]
+        failures: dict[TopicPartition, Failure] = {}
+        for partition in wanted:
+            leader = cluster.leader_of(partition)
+            if leader is None:
+                failures[partition] = _why_no_leader(cluster, partition)
+            else:
+                by_leader.setdefault(leader, []).append(partition)
+        answers = {
+            TopicPartition(topic.name, part.partition_index): part
+            for leader, led in by_leader.items()
+            for topic in self.client.request(api, fields(led), leader).topics
+            for part in topic.partitions
+        }
+        return answers, failures
 
     # Brokers
 
@@ -324,6 +350,17 @@ def _outcome(result: Any) -> KafkaError | None:
 
 def _error(code: int, subject: str, detail: str | None = None) -> KafkaError | None:
     return broker_error(code, subject, detail) if code else None
+
+
+def _why_no_leader(cluster: Cluster, partition: TopicPartition) -> Failure:
+    topic = cluster.topics[partition.topic]
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        return UnknownTopic(partition.topic)
+    if topic.error_code:
+        return broker_error(topic.error_code, f"topic {partition.topic}")
+    if all(info.partition != partition.partition for info in topic.partitions):
+        return UnknownPartition(*partition, len(topic.partitions))
+    return broker_error(LEADER_NOT_AVAILABLE, f"partition {partition}")
 
 
 def _by_topic(

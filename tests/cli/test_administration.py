@@ -53,6 +53,16 @@ class TestRecords:
         assert result.stderr.startswith("kcli: partition partly-0: ")
         assert result.stderr.endswith(" (OFFSET_OUT_OF_RANGE)\n")
 
+    def test_what_is_not_there_does_not_keep_the_rest(self, kcli: Kcli, tmp_path: Path) -> None:
+        topic = filled(kcli, "beside")
+        file = offsets_file(tmp_path, ("never-made", 0, 1), (topic, 0, 2), (topic, 5, 2))
+        result = kcli("records", "delete", "--offset-json-file", file, "--yes")
+        assert (result.code, result.stdout) == (1, "partition: beside-0\tlow_watermark: 2\n")
+        assert result.stderr.splitlines() == [
+            "kcli: topic never-made: the cluster has no such topic; create it with `kcli topics create never-made`",
+            "kcli: partition 5 of topic beside: the topic has the partitions 0 to 0",
+        ]
+
     def test_the_plan_is_shown_and_nothing_done_unasked(self, kcli: Kcli, tmp_path: Path) -> None:
         topic = filled(kcli, "kept-records")
         file = offsets_file(tmp_path, (topic, 0, 3), ("other", 1, -1))
