@@ -17,11 +17,11 @@ cdef extern from "<endian.h>" nogil:
 cdef struct IndexFile:
     const uint8_t* data          # the entries; NULL when there is nothing to read
     size_t data_bytes            # reserved or mapped
-    bint writable                # `data` is our own memory and `descriptor` is open
-    int descriptor               # -1 unless writable
+    bint writable                # `data` is our own memory
     int32_t entry_bytes
     int32_t entries
     int32_t written_entries      # of which so many are in the file
+    bint file_is_longer          # by what was dropped, or by padding: the next write back cuts it
     int32_t max_entries
 
 # A new empty file, entries to come.
@@ -35,11 +35,11 @@ cdef bint index_is_full(const IndexFile* index) noexcept nogil
 cdef void index_append(IndexFile* index, const void* entry) noexcept nogil
 # Keeps the first `entries`; the file is cut by the next write back.
 cdef void index_keep(IndexFile* index, int32_t entries) noexcept nogil
-# Brings the file to exactly the entries in memory.
-cdef int index_write_back(IndexFile* index, const DiskOperations* disk) noexcept nogil
-# The end of appending: the file on the device and its descriptor closed; reading goes on from memory.
-cdef int index_sync(IndexFile* index, const DiskOperations* disk) noexcept nogil
-# Frees memory or mapping and descriptor; nothing is written.
+# Brings the file, wherever it has moved to, to exactly the entries in memory.
+cdef int index_write_back(IndexFile* index, const DiskOperations* disk, const char* path) noexcept nogil
+# The file on the device, as it was last written back.
+cdef int index_sync(const DiskOperations* disk, const char* path) noexcept nogil
+# Frees memory or mapping; nothing is written.
 cdef void index_close(IndexFile* index, const DiskOperations* disk) noexcept nogil
 
 

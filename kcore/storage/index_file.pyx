@@ -1,10 +1,10 @@
 """The file under an offset or time index, and its entries in memory (Kafka's `AbstractIndex`).
 
 The entries of a segment that is appended to are kept in memory of our own, reserved at `segment.index.bytes` and
-touched as they come, and written in one piece when the segment rolls, is flushed or closed: an append pays no system
-call for its index, and a full disk is an error code at a write, never a SIGBUS in a mapping. A segment that is only
-read is mapped, never beyond its last whole entry. Apache Kafka opens the files as they are: it too trims an index to
-its entries when a segment rolls or is closed.
+touched as they come, and written in one piece when the segment rolls or is closed: an append pays no system call for
+its index, and a full disk is an error code at a write, never a SIGBUS in a mapping. A segment that is only read is
+mapped, never beyond its last whole entry. No descriptor is kept for an index: an open segment costs one, of its .log
+file. Apache Kafka opens the files as they are: it too trims an index to its entries when a segment rolls or is closed.
 
 Crash policy: an index is derived from its log. What a crash kept from being written belongs to segments at or above
 the recovery point, whose indexes recovery builds anew; zero bytes at the end, as Kafka's preallocation leaves them,
@@ -35,7 +35,6 @@ cdef enum:
 
 cdef void reset(IndexFile* index, int32_t entry_bytes, int32_t max_bytes) noexcept nogil:
     memset(index, 0, sizeof(IndexFile))
-    index.descriptor = -1
     index.entry_bytes = entry_bytes
     index.max_entries = max_bytes // entry_bytes
 
@@ -56,15 +55,10 @@ cdef int index_create(IndexFile* index, const DiskOperations* disk, const char* 
                       int32_t max_bytes) noexcept nogil:
     cdef int outcome
     reset(index, entry_bytes, max_bytes)
-    index.descriptor = disk.open(disk.context, path, O_RDWR | O_CREAT | O_TRUNC, FILE_MODE)
-    if index.descriptor < 0:
-        outcome = index.descriptor
-        index.descriptor = -1
-        return outcome
-    outcome = reserve(index, 0)
-    if outcome < 0:
-        index_close(index, disk)
-    return outcome
+    outcome = disk.open(disk.context, path, O_RDWR | O_CREAT | O_TRUNC, FILE_MODE)
+    if outcome >= 0:
+        outcome = disk.close(disk.context, outcome)
+    return reserve(index, 0) if outcome >= 0 else outcome
 
 
 cdef int32_t entries_in_file(const DiskOperations* disk, int descriptor, int32_t entry_bytes) noexcept nogil:
@@ -97,46 +91,42 @@ cdef int32_t without_padding(const IndexFile* index, int32_t entries) noexcept n
     return 0 if low == 1 and is_blank(index.data, index.entry_bytes) else low
 
 
-cdef int load_writable(IndexFile* index, const DiskOperations* disk, int32_t entries) noexcept nogil:
+cdef int load_writable(IndexFile* index, const DiskOperations* disk, int descriptor, int32_t entries) noexcept nogil:
     cdef int64_t outcome = reserve(index, entries)
     if outcome >= 0:
-        outcome = disk.pread(disk.context, index.descriptor, <void*>index.data,
+        outcome = disk.pread(disk.context, descriptor, <void*>index.data,
                              <size_t>entries * <size_t>index.entry_bytes, 0)
-    if outcome < 0:
-        return <int>outcome
-    index.written_entries = entries
-    return 0
+    return <int>min(outcome, <int64_t>0)
 
 
-cdef int load_mapped(IndexFile* index, const DiskOperations* disk, int32_t entries) noexcept nogil:
+cdef int load_mapped(IndexFile* index, const DiskOperations* disk, int descriptor, int32_t entries) noexcept nogil:
     cdef int error = 0
     if entries:
         index.data_bytes = <size_t>entries * <size_t>index.entry_bytes
-        index.data = disk.mmap(disk.context, index.descriptor, index.data_bytes, &error)
-    disk.close(disk.context, index.descriptor)
-    index.descriptor = -1
-    index.written_entries = entries
+        index.data = disk.mmap(disk.context, descriptor, index.data_bytes, &error)
     return error
 
 
 cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
                     int32_t max_bytes, bint writable) noexcept nogil:
     cdef int32_t entries
-    cdef int outcome
+    cdef int outcome, descriptor
     reset(index, entry_bytes, max_bytes)
-    outcome = disk.open(disk.context, path, O_RDWR if writable else O_RDONLY, 0)
+    # One that went missing begins anew: what is not in an index is found by reading on.
+    descriptor = disk.open(disk.context, path, O_RDWR | O_CREAT if writable else O_RDONLY, FILE_MODE)
+    if descriptor < 0:
+        return descriptor
+    outcome = entries = entries_in_file(disk, descriptor, entry_bytes)
+    if outcome >= 0 and writable:
+        outcome = load_writable(index, disk, descriptor, entries)
+    elif outcome >= 0:
+        outcome = load_mapped(index, disk, descriptor, entries)
+    disk.close(disk.context, descriptor)
     if outcome < 0:
-        return outcome
-    index.descriptor = outcome
-    entries = entries_in_file(disk, index.descriptor, entry_bytes)
-    if entries < 0:
-        index_close(index, disk)
-        return entries
-    outcome = load_writable(index, disk, entries) if writable else load_mapped(index, disk, entries)
-    if outcome < 0:
         index_close(index, disk)
         return outcome
-    index.entries = without_padding(index, entries)
+    index.entries = index.written_entries = without_padding(index, entries)
+    index.file_is_longer = index.entries < entries
     return 0
 
 
@@ -152,46 +142,57 @@ cdef void index_append(IndexFile* index, const void* entry) noexcept nogil:
 cdef void index_keep(IndexFile* index, int32_t entries) noexcept nogil:
     if entries < index.entries:
         atomic_store_32(&index.entries, entries)
-
-
-cdef int index_write_back(IndexFile* index, const DiskOperations* disk) noexcept nogil:
-    cdef int32_t entries = atomic_load_32(&index.entries)
-    cdef iovec part
-    cdef int64_t outcome
-    if not index.writable or index.descriptor < 0 or entries == index.written_entries:
-        return 0
     if entries < index.written_entries:
-        outcome = disk.ftruncate(disk.context, index.descriptor, <int64_t>entries * index.entry_bytes)
-    else:
+        index.written_entries = entries
+        index.file_is_longer = True
+
+
+cdef int write_back(IndexFile* index, const DiskOperations* disk, int descriptor, int32_t entries) noexcept nogil:
+    cdef iovec part
+    cdef int64_t outcome = 0
+    cdef int64_t position = <int64_t>index.written_entries * index.entry_bytes
+    if index.file_is_longer:
+        outcome = disk.ftruncate(disk.context, descriptor, position)
+    if outcome >= 0 and entries > index.written_entries:
         part.iov_base = <void*>index_entry(index, index.written_entries)
         part.iov_len = <size_t>(entries - index.written_entries) * <size_t>index.entry_bytes
-        outcome = disk.pwritev(disk.context, index.descriptor, &part, 1,
-                               <int64_t>index.written_entries * index.entry_bytes)
-    if outcome < 0:
-        return <int>outcome
-    index.written_entries = entries
-    return 0
+        outcome = disk.pwritev(disk.context, descriptor, &part, 1, position)
+    return <int>min(outcome, <int64_t>0)
 
 
-cdef int index_sync(IndexFile* index, const DiskOperations* disk) noexcept nogil:
-    cdef int outcome = index_write_back(index, disk)
-    if outcome < 0 or index.descriptor < 0:
-        return outcome
-    outcome = disk.fdatasync(disk.context, index.descriptor)
+cdef int index_write_back(IndexFile* index, const DiskOperations* disk, const char* path) noexcept nogil:
+    cdef int32_t entries = atomic_load_32(&index.entries)
+    cdef int descriptor, outcome, closed
+    if not index.writable or (entries == index.written_entries and not index.file_is_longer):
+        return 0
+    descriptor = disk.open(disk.context, path, O_RDWR | O_CREAT, FILE_MODE)
+    if descriptor < 0:
+        return descriptor
+    outcome = write_back(index, disk, descriptor, entries)
+    closed = disk.close(disk.context, descriptor)
+    outcome = closed if outcome >= 0 else outcome
     if outcome >= 0:
-        outcome = disk.close(disk.context, index.descriptor)
-        index.descriptor = -1
+        index.written_entries = entries
+        index.file_is_longer = False
+    return outcome
+
+
+cdef int index_sync(const DiskOperations* disk, const char* path) noexcept nogil:
+    cdef int outcome
+    cdef int descriptor = disk.open(disk.context, path, O_RDWR, FILE_MODE)
+    if descriptor < 0:
+        return descriptor
+    outcome = disk.fdatasync(disk.context, descriptor)
+    disk.close(disk.context, descriptor)
     return outcome
 
 
 cdef void index_close(IndexFile* index, const DiskOperations* disk) noexcept nogil:
-    if index.descriptor >= 0:
-        disk.close(disk.context, index.descriptor)
-        index.descriptor = -1
     if index.data != NULL:
         if index.writable:
             munmap(<void*>index.data, index.data_bytes)
         else:
             disk.munmap(disk.context, index.data, index.data_bytes)
         index.data = NULL
+    index.writable = False
     index.entries = 0

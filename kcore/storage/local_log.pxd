@@ -50,6 +50,7 @@ cdef class LocalLog:
     cdef int32_t failure_errno                   # of the disk error that took the log offline; 0 while online
     cdef bint directory_changed                  # names to be synced by the next flush
     cdef bint birth_is_durable                   # the directory's own name too, and whose it is; under flush_lock
+    cdef int32_t changed                         # anything that checkpoints and flushing are about, since last asked
     cdef bint closed
 
     # --- callers hold segments_lock
@@ -64,6 +65,8 @@ cdef class LocalLog:
 
     # --- callers hold append_lock
     cdef LogSegment* active_segment(self) noexcept nogil
+    # The active segment open, with a reference of the caller's whatever the outcome.
+    cdef LogSegment* hold_active(self, int* outcome) noexcept nogil
     cdef bint must_roll(self, int64_t size_bytes, int64_t max_timestamp, int64_t last_offset,
                         int64_t now_ms) noexcept nogil
     cdef int grow_list(self) noexcept nogil
@@ -94,6 +97,7 @@ cdef class LocalLog:
     cdef int16_t fail(self, int outcome) noexcept nogil
     cdef int offline_unless_done(self, int outcome) noexcept nogil
     cdef bint is_offline(self) noexcept nogil
+    cdef void note_change(self) noexcept nogil
 
 
 # What native code needs of a LogConfig.

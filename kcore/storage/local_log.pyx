@@ -32,8 +32,8 @@ from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
     BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_create_later,
-    segment_find_max_timestamp, segment_find_offset, segment_finish, segment_new, segment_open, segment_release,
-    segment_rename_deleted, segment_sync, segment_unlink,
+    segment_find_max_timestamp, segment_find_offset, segment_finish, segment_let_go, segment_new, segment_open,
+    segment_release, segment_rename_deleted, segment_sync, segment_unlink,
 )
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
 
@@ -69,6 +69,7 @@ cdef class LocalLog:
         self.deleted_segments = NULL
         self.jitter_state = <uint64_t>self.disk.monotonic_ns(self.disk.context) | 1
         self.flushed_at_ms = self.disk.now_ms(self.disk.context)
+        self.changed = True
         if self.directory_path == NULL:
             raise MemoryError
 
@@ -78,10 +79,10 @@ cdef class LocalLog:
         for i in range(self.segment_count):
             # A truncation that failed half-way leaves segments here that wait for deletion as well.
             if not self.segment_list[i].deleted:
-                segment_release(self.segment_list[i])
+                segment_let_go(self.segment_list[i])
         while self.deleted_segments != NULL:
             following = self.deleted_segments.next_deleted
-            segment_release(self.deleted_segments)
+            segment_let_go(self.deleted_segments)
             self.deleted_segments = following
         free(self.segment_list)
         free(self.directory_path)
@@ -97,21 +98,35 @@ cdef class LocalLog:
             return CORRUPT_MESSAGE
         if outcome != -EMFILE and outcome != -ENFILE and outcome != -ENOMEM:
             atomic_swap_32_if(&self.failure_errno, 0, -outcome)
+            self.note_change()
         return KAFKA_STORAGE_ERROR
 
     cdef int offline_unless_done(self, int outcome) noexcept nogil:
         """After a truncation: where it stopped half-way the log's end and its segments need not agree any more."""
         if outcome < 0:
             atomic_swap_32_if(&self.failure_errno, 0, -outcome)
+            self.note_change()
         return outcome
 
     cdef bint is_offline(self) noexcept nogil:
         return atomic_load_32(&self.failure_errno) != 0
 
+    cdef void note_change(self) noexcept nogil:
+        if not atomic_load_32(&self.changed):
+            atomic_store_32(&self.changed, 1)
+
     # --- look-up ----------------------------------------------------------------------------------------------------
 
     cdef LogSegment* active_segment(self) noexcept nogil:
         return self.segment_list[self.segment_count - 1]
+
+    cdef LogSegment* hold_active(self, int* outcome) noexcept nogil:
+        cdef LogSegment* active = self.active_segment()
+        segment_acquire(active)
+        # Its first record brings the files, and their names have to be synced.
+        self.directory_changed |= active.unmade
+        outcome[0] = segment_open(active)
+        return active
 
     cdef int32_t floor_index(self, int64_t offset) noexcept nogil:
         """The last segment whose base is at or below `offset`; -1 when all lie above."""
@@ -215,7 +230,7 @@ cdef class LocalLog:
         cdef int32_t i
         for i in range(first, first + count):
             if not self.segment_list[i].deleted:
-                segment_release(self.segment_list[i])
+                segment_let_go(self.segment_list[i])
         memmove(self.segment_list + first + added, self.segment_list + first + count,
                 <size_t>(self.segment_count - first - count) * sizeof(LogSegment*))
         if segment != NULL:
@@ -231,6 +246,7 @@ cdef class LocalLog:
         atomic_store_64(&active.size_bytes, active.size_bytes + size_bytes)
         atomic_store_64(&self.next_offset, last_offset + 1)
         self.remember_boundary(self.end_metadata())
+        self.note_change()
 
     cdef int64_t next_jitter_ms(self) noexcept nogil:
         """xorshift64: rolls of many logs must not fall on the same moment, nothing more is asked of it."""
@@ -263,6 +279,7 @@ cdef class LocalLog:
 
     cdef int roll_to(self, int64_t base_offset, int64_t now_ms) noexcept nogil:
         """Finishes the active segment and begins one at `base_offset`; an empty active one of that base is replaced."""
+        cdef LogSegment* finished = NULL
         cdef int32_t kept = self.segment_count
         cdef int outcome = 0
         if kept and self.active_segment().base_offset == base_offset:
@@ -270,12 +287,17 @@ cdef class LocalLog:
         else:
             outcome = self.prepare_roll(base_offset)
             if outcome >= 0 and kept:
-                outcome = segment_finish(self.active_segment())
+                # Held, so that it is still open for appending should there be no next one.
+                finished = self.active_segment()
+                segment_acquire(finished)
+                outcome = segment_finish(finished)
         if outcome >= 0:
             outcome = self.begin_segment(kept, base_offset, now_ms)
-            if outcome < 0 and self.segment_count:
+            if outcome < 0 and finished != NULL:
                 # Appends that need no roll may go on where they were, say when descriptors were lacking.
-                self.active_segment().writable = True
+                finished.writable = finished.appended = True
+        if finished != NULL:
+            segment_release(finished)
         return outcome
 
     cdef int begin_unmade(self, int64_t now_ms) noexcept nogil:
@@ -317,6 +339,7 @@ cdef class LocalLog:
         self.remember_boundary(self.end_metadata())
         pthread_mutex_unlock(&self.segments_lock)
         self.directory_changed = True
+        self.note_change()
         return 0
 
     # --- durability -------------------------------------------------------------------------------------------------
@@ -424,7 +447,8 @@ cdef class LocalLog:
         pthread_mutex_lock(&self.append_lock)
         pthread_mutex_lock(&self.segments_lock)
         for i in range(count):
-            if atomic_load_32(&pinned[i].references) == 2 and not pinned[i].deleted and pinned[i].offset_index.writable:
+            if (atomic_load_32(&pinned[i].references) == 2 and not pinned[i].deleted and not pinned[i].writable
+                    and pinned[i].offset_index.writable):
                 segment_close_idle(pinned[i], 2)
         pthread_mutex_unlock(&self.segments_lock)
         pthread_mutex_unlock(&self.append_lock)
@@ -442,6 +466,7 @@ cdef class LocalLog:
         target = min(target, self.next_offset)
         if target > self.flushed_offset:
             atomic_store_64(&self.flushed_offset, target)
+            self.note_change()
         atomic_store_64(&self.flushed_at_ms, self.disk.now_ms(self.disk.context))
         pthread_mutex_unlock(&self.segments_lock)
 
@@ -460,6 +485,7 @@ cdef class LocalLog:
             segment.next_deleted = self.deleted_segments
             self.deleted_segments = segment
         self.directory_changed = True
+        self.note_change()
         return outcome
 
     cdef int remove_segments(self, int32_t first, int32_t count, int64_t now_ms) noexcept nogil:
@@ -489,7 +515,7 @@ cdef class LocalLog:
         while due != NULL:
             segment = due
             due = segment.next_deleted
-            segment_release(segment)
+            segment_let_go(segment)
 
     cdef int replace_active(self, LogSegment* old, int64_t position, int64_t offset) noexcept nogil:
         """The same files under a new structure, cut at `position`: readers keep the old one and its indexes."""
@@ -498,7 +524,10 @@ cdef class LocalLog:
         cdef int outcome = -ENOMEM
         if segment == NULL:
             return outcome
+        # Until it stands in the list nobody else may take it for idle.
+        segment_acquire(segment)
         segment.writable = True
+        segment.size_bytes = old.size_bytes
         segment.created_ms = old.created_ms
         segment.roll_jitter_ms = old.roll_jitter_ms
         segment.first_timestamp = old.first_timestamp if position > 0 else -1
@@ -509,13 +538,16 @@ cdef class LocalLog:
             outcome = self.disk.ftruncate(self.disk.context, segment.descriptor, position)
         if outcome < 0:
             segment_release(segment)
+            segment_let_go(segment)
             return outcome
+        segment.appended = True  # its indexes have to be written
         offset_index_truncate(&segment.offset_index, segment.base_offset, offset)
         time_index_truncate(&segment.time_index, segment.base_offset, offset)
         segment.size_bytes = position
         outcome = segment_find_max_timestamp(segment)
         if outcome < 0:
             segment_release(segment)
+            segment_let_go(segment)
             return outcome
         self.directory_changed = True  # the cut itself is what has to be synced
         # At once: a reader must not be bounded by what stood where the file has ended.
@@ -523,7 +555,8 @@ cdef class LocalLog:
         self.segment_list[self.segment_count - 1] = segment
         self.set_end(offset)
         pthread_mutex_unlock(&self.segments_lock)
-        segment_release(old)
+        segment_let_go(old)
+        segment_release(segment)
         return 0
 
     cdef int cut_to(self, int64_t offset, int64_t now_ms) noexcept nogil:
@@ -557,6 +590,7 @@ cdef class LocalLog:
         if self.flushed_offset > offset:
             atomic_store_64(&self.flushed_offset, offset)
         self.end_moved_back()
+        self.note_change()
 
     cdef void end_moved_back(self) noexcept nogil:
         """What a log of more than segments has to lower in the same moment."""
@@ -629,8 +663,7 @@ cdef class LocalLog:
             pthread_mutex_lock(&self.append_lock)
             pthread_mutex_lock(&self.segments_lock)
             for i in range(self.segment_count - 1):
-                if not self.segment_list[i].offset_index.writable:
-                    segment_close_idle(self.segment_list[i], 1)
+                segment_close_idle(self.segment_list[i], 1)
             pthread_mutex_unlock(&self.segments_lock)
             pthread_mutex_unlock(&self.append_lock)
 

@@ -14,7 +14,7 @@ from os import strerror
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.ref cimport PyObject
-from libc.errno cimport ENOMEM
+from libc.errno cimport EMFILE, ENFILE, ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -25,7 +25,8 @@ from kcore.errors cimport (
 from kcore.metrics.histogram cimport count
 from kcore.platform.disk cimport Disk, DiskStat
 from kcore.platform.sync cimport (
-    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_64, pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
+    pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader, read_batch_header
 from kcore.record.validator cimport (
@@ -39,7 +40,7 @@ from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
 from kcore.storage.producer_state cimport ProducerStateManager, SequenceVerdict
 from kcore.storage.segment cimport (
     BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_find_batch,
-    segment_find_offset, segment_finish, segment_index_batch, segment_open, segment_release,
+    segment_find_offset, segment_finish, segment_index_batch, segment_open, segment_release, segment_stat,
     segment_sync, segment_write,
 )
 from kcore.storage.timestamp_search cimport first_record_since, newest_record, timestamp_at
@@ -48,6 +49,10 @@ cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         PyObject* tp_dict
     void PyType_Modified(PyTypeObject* type)
+
+cdef const char* DESCRIPTOR_REMEDY = (
+    b"the broker has no file descriptor left; raise its limit (ulimit -n) or lower kcli.log.max.open.segments"
+)
 
 EARLIEST_TIMESTAMP = -2
 LATEST_TIMESTAMP = -1
@@ -131,6 +136,7 @@ cdef class Log(LocalLog):
             self.high_watermark_at.position = place.position
             atomic_store_64(&self.high_watermark_at.offset, place.offset)
             self.refresh_first_unstable()
+            self.note_change()
             moved = True
         pthread_mutex_unlock(&self.segments_lock)
         return moved
@@ -225,6 +231,8 @@ cdef class Log(LocalLog):
         outcome = self.write_batches(records, size, validated, now_ms)
         if outcome < 0:
             result.error = self.fail(outcome)
+            if outcome == -EMFILE or outcome == -ENFILE:
+                result.message = DESCRIPTOR_REMEDY
             return result.error
         result.base_offset = validated.first_offset
         result.last_offset = validated.last_offset
@@ -262,16 +270,17 @@ cdef class Log(LocalLog):
         cdef int64_t position
         cdef size_t at = 0
         cdef int outcome = 0
-        active = self.active_segment()
-        if active.unmade:
-            outcome = segment_open(active)
-            self.directory_changed = True
+        active = self.hold_active(&outcome)
         if outcome >= 0 and self.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
+            segment_release(active)
             outcome = self.roll_to(max(validated.first_offset, self.next_offset), now_ms)
-        active = self.active_segment()
+            if outcome < 0:
+                return outcome
+            active = self.hold_active(&outcome)
         if outcome >= 0:
             outcome = segment_write(active, records, size)
         if outcome < 0:
+            segment_release(active)
             return outcome
         self.assign_epochs(records, size)
         position = active.size_bytes
@@ -285,6 +294,7 @@ cdef class Log(LocalLog):
         self.publish_append(<int64_t>size, validated.last_offset)
         self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
+        segment_release(active)
         return 0
 
     cdef int prepare_roll(self, int64_t base_offset) noexcept nogil:
@@ -460,8 +470,11 @@ cdef class Log(LocalLog):
     cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil:
         """The time by which retention measures a segment: its newest record's, or else its file's; negative: errno."""
         cdef DiskStat stat
-        cdef int64_t newest_ms = -1
+        cdef int64_t newest_ms = atomic_load_64(&segment.max_timestamp)
         cdef int outcome
+        # Of all logs only those whose time may have come are worth an open file.
+        if newest_ms >= 0:
+            return newest_ms
         segment_acquire(segment)
         outcome = segment_open(segment)
         if outcome >= 0:
@@ -514,6 +527,7 @@ cdef class Log(LocalLog):
         pthread_mutex_lock(&self.segments_lock)
         if offset > self.first_offset:
             self.move_start(offset)
+            self.note_change()
         pthread_mutex_unlock(&self.segments_lock)
         self.leader_epochs.truncate_from_start(offset)
 
@@ -528,10 +542,13 @@ cdef class Log(LocalLog):
         if active.unmade:
             return 0
         outcome = self.prepare_roll(self.next_offset)
-        if outcome >= 0 and active.writable:
+        if outcome >= 0 and active.appended:
             outcome = segment_finish(active)
-        if outcome >= 0 and active.offset_index.writable:
+        active.writable = False
+        if outcome >= 0 and active.indexes_unsynced:
+            segment_acquire(active)
             outcome = segment_sync(active)
+            segment_release(active)
         if outcome >= 0:
             outcome = self.leader_epochs.write_when_changed(self.next_offset)
         return outcome
@@ -586,6 +603,9 @@ cdef class Log(LocalLog):
         cdef int16_t code
         if outcome >= 0:
             return 0
+        if outcome == -EMFILE or outcome == -ENFILE:
+            # No failure of the disk, and to be told from one.
+            raise OSError(-outcome, f"{strerror(-outcome)}: {DESCRIPTOR_REMEDY.decode()}", self.directory)
         code = self.fail(outcome)
         self.raise_error(code, f"{strerror(-outcome)}: {self.directory}")
         return -1
@@ -769,6 +789,23 @@ cdef class Log(LocalLog):
             self.purge_deleted(INT64_MAX)
         self.check_disk(outcome)
 
+    def left_clean(self):
+        """How the log stands after a clean `close`, as `clean_logs` keeps it; None where the next start has to look."""
+        cdef LogSegment* active = self.active_segment()
+        cdef int outcome = 0
+        cdef int32_t i
+        if not self.closed or self.is_offline() or active.unmade or active.appended:
+            return None
+        for i in range(self.segment_count):
+            if self.segment_list[i].indexes_are_wrong:
+                return None
+        with nogil:
+            outcome = segment_stat(active)
+        if outcome < 0:
+            return None
+        return (self.next_offset, active.base_offset, active.size_bytes, active.created_ms, active.first_timestamp,
+                active.max_timestamp, active.offset_of_max_timestamp)
+
     def offset_for_timestamp(self, int64_t timestamp_ms):
         """`(offset, timestamp)` of the first record that is no older, or None; ListOffsets' special times as well.
 
@@ -813,6 +850,20 @@ cdef class Log(LocalLog):
         """Notes that `epoch` starts at `offset`; an epoch that is known already changes nothing."""
         with nogil:
             self.leader_epochs.assign(epoch, offset)
+
+
+def take_changed(list managed not None):
+    """Those of some objects whose `log` has changed, in anything that is checkpointed or flushed, since last asked.
+
+    One flag a log is looked at: asking ten thousand logs every few seconds costs nothing that could be measured.
+    """
+    cdef Log log
+    changed = []
+    for entry in managed:
+        log = entry.log
+        if atomic_swap_32_if(&log.changed, 1, 0):
+            changed.append(entry)
+    return changed
 
 
 cdef AppendInfo append_info(const AppendResult* result):

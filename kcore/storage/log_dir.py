@@ -3,6 +3,7 @@
     .lock                  flock'ed while a broker uses the directory
     meta.properties        whose directory this is
     .kafka_cleanshutdown   {"version":0,"brokerEpoch":N}: every log was flushed and closed (CleanShutdownFileHandler)
+    kcli-clean-logs        how each log was left then, so that none has to be opened to be known
     *-checkpoint           offsets of the partitions in it
     <topic>-<partition>/   the partitions
 
@@ -24,12 +25,16 @@ from kcore.storage.checkpoints import (
     CorruptFileError,
     OffsetCheckpoint,
 )
+from kcore.storage.clean_logs import take_clean_logs, write_clean_logs
 from kcore.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kcore.platform.disk import Disk
     from kcore.storage.checkpoints import TopicPartition
+    from kcore.storage.clean_logs import CleanLog
 
 log = get_logger(__name__)
 
@@ -50,9 +55,11 @@ class LogDir:
         "checkpoint_lock",
         "failure",
         "had_clean_shutdown",
+        "left_clean",
         "log_count",
         "meta",
         "path",
+        "stale_checkpoints",
     )
 
     def __init__(self, disk: Disk, path: str) -> None:
@@ -64,6 +71,10 @@ class LogDir:
         self.log_count = 0
         self.meta: MetaProperties | None = None
         self.had_clean_shutdown = False
+        # How that shutdown left the logs.
+        self.left_clean: dict[TopicPartition, CleanLog] = {}
+        # The names of checkpoints that do not say any more what the logs would.
+        self.stale_checkpoints: set[str] = set()
         # Why the directory is out of use; None while it is in use.
         self.failure: Exception | None = None
 
@@ -102,12 +113,18 @@ class LogDir:
         """Notes whether the last shutdown was clean, and removes the marker."""
         marker = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.had_clean_shutdown = self._disk.exists(marker)
+        left_clean = take_clean_logs(self._disk, self.path)
         if self.had_clean_shutdown:
+            self.left_clean = left_clean
             self._disk.unlink(marker)
             self._disk.fsync_dir(self.path)
 
-    def mark_clean_shutdown(self, broker_epoch: int) -> None:
-        """Says that every log in the directory was flushed and closed (KIP-966 keeps the broker epoch with it)."""
+    def mark_clean_shutdown(self, broker_epoch: int, left_clean: Mapping[TopicPartition, CleanLog]) -> None:
+        """Says that every log in the directory was flushed and closed (KIP-966 keeps the broker epoch with it).
+
+        `left_clean` is what the next start may believe of them without a look.
+        """
+        write_clean_logs(self._disk, self.path, left_clean)
         content = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         self._disk.write_file_atomically(f"{self.path}/{CLEAN_SHUTDOWN_FILE}", content.encode())
 

@@ -7,6 +7,7 @@ package.
 
 from __future__ import annotations
 
+from errno import EMFILE, ENFILE
 from threading import Lock
 
 from kcore import errors, uuid
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from kcore.platform.disk import Disk
 
 log = get_logger(__name__)
+
+
+DESCRIPTOR_REMEDY = "raise the limit of open files (ulimit -n) or lower kcli.log.max.open.segments"
 
 
 class LogDirsError(Exception):
@@ -124,8 +128,16 @@ class LogDirs:
             self.on_failure(log_dir)
 
 
+def is_descriptor_shortage(error: BaseException) -> bool:
+    """Whether the process or the system has no file descriptor left, which says nothing about a disk."""
+    return isinstance(error, OSError) and error.errno in (EMFILE, ENFILE)
+
+
 class DirectoryGuard:
-    """Swallows the I/O errors of a block, once the directory is out of use; ask `log_dir.is_online` afterwards."""
+    """Swallows the I/O errors of a block, once the directory is out of use; ask `log_dir.is_online` afterwards.
+
+    A shortage of descriptors is swallowed too, with the remedy in the log: the directory stays in use.
+    """
 
     __slots__ = ("_log_dir", "_log_dirs", "_unless")
 
@@ -142,6 +154,9 @@ class DirectoryGuard:
     ) -> bool:
         if not isinstance(error, OSError | errors.KafkaStorageError):
             return False
+        if is_descriptor_shortage(error):
+            log.error("%s stays undone for now: %s; %s", self._log_dir.path, error, DESCRIPTOR_REMEDY)
+            return True
         if self._unless is None or not self._unless():
             self._log_dirs.fail(self._log_dir, error)
         return True

@@ -1,7 +1,9 @@
 """Opening a log from its directory (Kafka's `LogLoader`), and what happens to damaged files.
 
-After a clean shutdown nothing is scanned: segments are taken as they are, except those whose indexes are missing or do
-not fit. Otherwise every segment with records at or above the recovery point is read from its start.
+After a clean shutdown nothing is scanned. Where the last segment is what `clean_logs` says of it, the log is known from
+the names in its directory, that file and the newest producer snapshot, and no segment is opened before it is used;
+otherwise segments are taken as they are, except those whose indexes are missing or do not fit. After a crash every
+segment with records at or above the recovery point is read from its start.
 
 Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away; a torn tail is simply
 lost, since nobody was told that it was flushed. When sound batches follow the damage, they are saved first: the cut
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kcore.platform.disk import Disk
+    from kcore.storage.clean_logs import CleanLog
     from kcore.storage.log_config import LogConfig
     from kcore.storage.log_recovery import SegmentScan
 
@@ -34,7 +37,10 @@ log = get_logger("kcore.storage.log_loader")
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
+NEEDED_INDEXES = (".index", ".timeindex")
 SNAPSHOT_SUFFIX = ".snapshot"
+METADATA_FILE = "partition.metadata"
+EPOCH_FILE = "leader-epoch-checkpoint"
 OFFSET_DIGITS = 20
 
 
@@ -48,15 +54,17 @@ def load_log(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     clean_shutdown: bool = False,
+    left: CleanLog | None = None,
     on_failure: OnFailure | None = None,
 ) -> Log:
     """The log in `directory`, which is made when it is missing; OSError when the disk fails.
 
-    `recovery_point` and `log_start_offset` are the checkpoints' (0 without one). `on_failure(log, error)` is called
-    once if a later disk error takes the log offline, from whichever Python call meets or polls for it.
+    `recovery_point` and `log_start_offset` are the checkpoints' (0 without one), `left` is how a clean shutdown left
+    the log, where that is known. `on_failure(log, error)` is called once if a later disk error takes the log offline,
+    from whichever Python call meets or polls for it.
     """
     opened = Log(disk, fsencode(directory), topic, partition, config, on_failure)
-    LogLoader(disk, directory, opened, recovery_point, log_start_offset, clean_shutdown).load()
+    LogLoader(disk, directory, opened, recovery_point, log_start_offset, clean_shutdown, left).load()
     return opened
 
 
@@ -78,6 +86,7 @@ class LogLoader:
         "_clean_shutdown",
         "_directory",
         "_disk",
+        "_left",
         "_log",
         "_log_start_offset",
         "_name",
@@ -86,7 +95,14 @@ class LogLoader:
     )
 
     def __init__(
-        self, disk: Disk, directory: str, opened: Log, recovery_point: int, log_start_offset: int, clean_shutdown: bool
+        self,
+        disk: Disk,
+        directory: str,
+        opened: Log,
+        recovery_point: int,
+        log_start_offset: int,
+        clean_shutdown: bool,
+        left: CleanLog | None,
     ) -> None:
         self._disk = disk
         self._directory = directory
@@ -96,11 +112,19 @@ class LogLoader:
         self._recovery_point = recovery_point
         self._log_start_offset = log_start_offset
         self._clean_shutdown = clean_shutdown
+        self._left = left if clean_shutdown else None
 
     def load(self) -> None:
         """Leaves the log ready for use."""
         self._disk.mkdirs(self._directory)
-        names = self._remove_leftovers(self._disk.listdir(self._directory))
+        names = self._disk.listdir(self._directory)
+        if names in ([], [METADATA_FILE]) and not self._log_start_offset:
+            self._recovery.create_first(0)
+            self._recovery.finish_new()
+            return
+        if self._left is not None and self._take_as_left(names, self._left):
+            return
+        names = self._remove_leftovers(names)
         offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]
         self._remove_orphans(names, set(offsets))
         epochs_are_known = self._log.leader_epochs.load()
@@ -117,6 +141,27 @@ class LogLoader:
         if epochs_are_lost:
             self._recovery.write_epochs()
         self._remove_stray_snapshots()
+
+    # What a clean shutdown left
+
+    def _take_as_left(self, names: list[str], left: CleanLog) -> bool:
+        """Puts the log together without opening a segment; False, with nothing done, when anything looks different."""
+        end_offset, *active = left
+        offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]
+        expected = {f"{digits(offset)}{suffix}" for offset in offsets for suffix in (LOG_SUFFIX, *NEEDED_INDEXES)}
+        if not offsets or not expected.issubset(names) or end_offset < self._log_start_offset:
+            return False
+        if any(name not in expected and not is_kept_as_it_is(name) for name in names):
+            return False
+        for offset in offsets:
+            self._recovery.add_segment(offset)
+        has_records = end_offset > offsets[0]
+        if not self._recovery.take_active(tuple(active)) or (not self._log.leader_epochs.load() and has_records):
+            for _ in offsets:
+                self._recovery.drop_last_segment()
+            return False
+        self._recovery.finish(max(self._log_start_offset, offsets[0]), end_offset, end_offset)
+        return True
 
     # Leftovers of what a crash interrupted
 
@@ -198,7 +243,7 @@ class LogLoader:
             index += 1
 
     def _has_indexes(self, index: int, base: int, present: set[str]) -> bool:
-        if not all(f"{digits(base)}{suffix}" in present for suffix in (".index", ".timeindex")):
+        if not all(f"{digits(base)}{suffix}" in present for suffix in NEEDED_INDEXES):
             return False
         return self._recovery.has_sane_indexes(index)
 
@@ -208,7 +253,8 @@ class LogLoader:
         if scan.reason is not None:
             self._save_what_follows(index, offsets, scan)
             self._drop_segments_after(index, offsets)
-        self._recovery.commit(index, scan)
+        following = offsets[index + 1] if len(offsets) > index + 1 else None
+        self._recovery.commit(index, scan, following is not None and following <= self._recovery_point)
 
     def _save_what_follows(self, index: int, offsets: list[int], scan: SegmentScan) -> None:
         base, size = self._recovery.segment_range(index)
@@ -305,6 +351,11 @@ def has_offset(name: str) -> bool:
 def offset_of(name: str) -> int:
     """The offset that a file is named after."""
     return int(name[:OFFSET_DIGITS])
+
+
+def is_kept_as_it_is(name: str) -> bool:
+    """Whether a file beside the segments and their indexes asks for no work at a start."""
+    return name in (METADATA_FILE, EPOCH_FILE) or name.endswith((SNAPSHOT_SUFFIX, ".corrupt"))
 
 
 def is_segment_file(name: str, suffix: str) -> bool:

@@ -27,13 +27,14 @@ from kcore.logger import get_logger
 from kcore.storage.checkpoints import HIGH_WATERMARK_FILE, LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE
 from kcore.storage.directory_name import DELETE_SUFFIX, directory_name, renamed
 from kcore.storage.directory_removal import remove_directory
+from kcore.storage.log import take_changed
 from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir_scan import LogDirScan
-from kcore.storage.log_dirs import LogDirs, LogDirsError
+from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_descriptor_shortage
 from kcore.storage.log_loader import load_log, new_log
 from kcore.storage.partition_metadata import write_topic_id
 from kcore.storage.recovery_threads import run_jobs
-from kcore.storage.segment import bound_open_segments
+from kcore.storage.segment import bound_open_segments, close_unused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     DirectoryFailureListener = Callable[[str, list[TopicPartition]], None]
 
 log = get_logger(__name__)
+
+
+CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
 
 
 class ManagedLog:
@@ -98,6 +102,7 @@ class LogManager:
         "_offline",
         "_overrides",
         "_scheduler",
+        "_unflushed",
         "high_watermarks",
         "on_all_directories_failed",
         "on_directory_failure",
@@ -113,6 +118,8 @@ class LogManager:
         self._logs: dict[TopicPartition, ManagedLog] = {}
         # Partitions whose directory failed after they were opened.
         self._offline: set[TopicPartition] = set()
+        # Changed since finished segments were last brought onto the device.
+        self._unflushed: set[ManagedLog] = set()
         # By topic.
         self._configs: dict[str, LogConfig] = {}
         # What they were made from: one look at the configuration serves all partitions of a topic.
@@ -152,6 +159,7 @@ class LogManager:
             scan = LogDirScan(self._disk, log_dir, topics, deleted_topic_ids)
             with self._log_dirs.guard(log_dir):
                 log_dir.take_clean_shutdown()
+                log_dir.stale_checkpoints.update(CHECKPOINTS)
                 scan.run()
                 scans.append(scan)
         _check_duplicates(scans)
@@ -167,8 +175,8 @@ class LogManager:
         self._schedule_tasks()
 
     def _open_segment_limit(self) -> int:
-        """`kcli.log.max.open.segments`; the other descriptors are for active segments, three each, and connections."""
-        return self._config.number("kcli.log.max.open.segments") or max(1, getrlimit(RLIMIT_NOFILE)[0] // 4)
+        """`kcli.log.max.open.segments`, a descriptor each; the others are for connections."""
+        return self._config.number("kcli.log.max.open.segments") or max(1, getrlimit(RLIMIT_NOFILE)[0] // 2)
 
     def _load_jobs(self, scan: LogDirScan, topics: Mapping[str, HostedTopic]) -> list[Callable[[], None]]:
         def job(key: TopicPartition) -> Callable[[], None]:
@@ -183,7 +191,12 @@ class LogManager:
                 self._offline.add(key)
                 return
             recovery_point, start_offset = scan.recovery_points.get(key, 0), scan.log_start_offsets.get(key, 0)
-            entry = self._open_log(log_dir, key, topic_id, recovery_point, start_offset)
+            try:
+                entry = self._open_log(log_dir, key, topic_id, recovery_point, start_offset)
+            except OSError as error:
+                if is_descriptor_shortage(error):
+                    raise LogDirsError(f"The logs cannot be opened: {error}; {DESCRIPTOR_REMEDY}") from error
+                raise
             with self._lock:
                 self._add(key, entry)
                 self._initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
@@ -191,11 +204,13 @@ class LogManager:
     def _add(self, key: TopicPartition, entry: ManagedLog) -> None:
         self._logs[key] = entry
         entry.log_dir.log_count += 1
+        entry.log_dir.stale_checkpoints.update(CHECKPOINTS)
 
     def _remove(self, key: TopicPartition) -> ManagedLog | None:
         entry = self._logs.pop(key, None)
         if entry is not None:
             entry.log_dir.log_count -= 1
+            self._unflushed.discard(entry)
         return entry
 
     def _open_log(
@@ -212,6 +227,7 @@ class LogManager:
             recovery_point=recovery_point,
             log_start_offset=start_offset,
             clean_shutdown=log_dir.had_clean_shutdown,
+            left=log_dir.left_clean.pop(key, None),
             on_failure=entry.on_failure,
         )
         return entry
@@ -304,6 +320,10 @@ class LogManager:
                 try:
                     return self._create_log(log_dir, key, topic_id)
                 except (OSError, errors.KafkaStorageError) as error:
+                    if is_descriptor_shortage(error):
+                        raise errors.KafkaStorageError(
+                            f"No log can be made for {topic}-{partition}: {error}; {DESCRIPTOR_REMEDY}"
+                        ) from error
                     failure = error
             # Told without the lock; another directory gets its turn.
             self._log_dirs.fail(log_dir, failure)
@@ -416,12 +436,29 @@ class LogManager:
                 if self._disk.now_ms() - entry.log.last_flush_ms >= entry.config.flush_ms:
                     entry.log.flush()
 
+    def _note_changes(self) -> None:
+        """Sorts what has changed since the last look for those who write it down; of idle logs only a flag is read."""
+        with self._lock:
+            changed: list[ManagedLog] = take_changed(list(self._logs.values()))
+            self._unflushed.update(changed)
+        for entry in changed:
+            entry.log_dir.stale_checkpoints.update(CHECKPOINTS)
+            entry.log.report_failure()
+
     def flush_rolled_segments(self) -> None:
         """Brings segments onto the device that are finished, and closes files that nobody has read from lately."""
-        for _, entry in self._entries():
+        self._note_changes()
+        with self._lock:
+            unflushed, self._unflushed = self._unflushed, set()
+        for entry in unflushed:
+            is_done = False
             with self._guard(entry):
                 entry.log.flush_rolled()
-                entry.log.close_idle_segments()
+                is_done = True
+            if not is_done and entry.log_dir.is_online and not entry.is_deleted:
+                # For want of descriptors: it has its turn again.
+                self._unflushed.add(entry)
+        close_unused()
 
     def expire_producers(self) -> None:
         """Forgets the idempotent producers that have been silent for `producer.id.expiration.ms`."""
@@ -430,15 +467,19 @@ class LogManager:
 
     def checkpoint_recovery_points(self) -> None:
         """Writes up to where each log is known to be on the device."""
+        self._write_stale(RECOVERY_POINT_FILE, self._write_recovery_points)
+
+    def _write_stale(self, name: str, write: Callable[[LogDir], None]) -> None:
+        """Writes a checkpoint of every directory where it would not say the same again."""
+        self._note_changes()
         for log_dir in self._log_dirs.online():
-            with self._log_dirs.guard(log_dir):
-                self._write_recovery_points(log_dir)
+            if name in log_dir.stale_checkpoints:
+                with self._log_dirs.guard(log_dir):
+                    write(log_dir)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Writes where logs begin that had records deleted from within a segment."""
-        for log_dir in self._log_dirs.online():
-            with self._log_dirs.guard(log_dir):
-                self._write_log_start_offsets(log_dir)
+        self._write_stale(LOG_START_OFFSET_FILE, self._write_log_start_offsets)
 
     def save_start_offsets(self, partitions: Iterable[TopicPartition]) -> None:
         """Writes at once where these logs begin, so that records that were deleted stay deleted after a crash.
@@ -453,11 +494,7 @@ class LogManager:
 
     def checkpoint_high_watermarks(self) -> None:
         """Writes the high watermarks, and takes directories offline whose logs met an error on the data plane."""
-        for _, entry in self._entries():
-            entry.log.report_failure()
-        for log_dir in self._log_dirs.online():
-            with self._log_dirs.guard(log_dir):
-                self._write_high_watermarks(log_dir)
+        self._write_stale(HIGH_WATERMARK_FILE, self._write_high_watermarks)
 
     def _write_checkpoints(self, log_dir: LogDir) -> None:
         with self._log_dirs.guard(log_dir):
@@ -471,28 +508,38 @@ class LogManager:
 
     def _write_recovery_points(self, log_dir: LogDir) -> None:
         with log_dir.checkpoint_lock:
+            log_dir.stale_checkpoints.discard(RECOVERY_POINT_FILE)
             offsets = {key: opened.recovery_point for key, opened in self._logs_in(log_dir).items()}
-            log_dir.checkpoint(RECOVERY_POINT_FILE).write(offsets)
+            self._write_checkpoint(log_dir, RECOVERY_POINT_FILE, offsets)
 
     def _write_log_start_offsets(self, log_dir: LogDir) -> None:
         with log_dir.checkpoint_lock:
+            log_dir.stale_checkpoints.discard(LOG_START_OFFSET_FILE)
             # Where a log starts with its first segment, the segment's name says so.
             offsets = {
                 key: opened.start_offset
                 for key, opened in self._logs_in(log_dir).items()
                 if opened.start_offset > opened.first_segment_offset
             }
-            log_dir.checkpoint(LOG_START_OFFSET_FILE).write(offsets)
+            self._write_checkpoint(log_dir, LOG_START_OFFSET_FILE, offsets)
 
     def _write_high_watermarks(self, log_dir: LogDir) -> None:
         known = self.high_watermarks() if self.high_watermarks is not None else {}
         with log_dir.checkpoint_lock:
+            log_dir.stale_checkpoints.discard(HIGH_WATERMARK_FILE)
             offsets = {}
             for key, opened in self._logs_in(log_dir).items():
                 # A partition that is not led or followed yet keeps what the last checkpoint said.
                 watermark = max(known.get(key, opened.high_watermark), self._initial_high_watermarks.get(key, 0))
                 offsets[key] = min(watermark, opened.end_offset)
-            log_dir.checkpoint(HIGH_WATERMARK_FILE).write(offsets)
+            self._write_checkpoint(log_dir, HIGH_WATERMARK_FILE, offsets)
+
+    def _write_checkpoint(self, log_dir: LogDir, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        try:
+            log_dir.checkpoint(name).write(offsets)
+        except OSError:
+            log_dir.stale_checkpoints.add(name)
+            raise
 
     # Failure and end
 
@@ -536,9 +583,12 @@ class LogManager:
         if was_started:
             for log_dir in self._log_dirs.online():
                 with self._log_dirs.guard(log_dir):
-                    log_dir.mark_clean_shutdown(broker_epoch)
+                    states = ((key, opened.left_clean()) for key, opened in self._logs_in(log_dir).items())
+                    left_clean = {key: state for key, state in states if state is not None}
+                    log_dir.mark_clean_shutdown(broker_epoch, left_clean)
         with self._lock:
             self._logs.clear()
+            self._unflushed.clear()
         self._log_dirs.close()
 
     def _on_every_log(self, method: str) -> None:

@@ -19,14 +19,16 @@ from kcore.record.batch cimport (
     BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_INVALID, BATCH_OLD_MAGIC, BATCH_UNKNOWN_MAGIC,
     MAGIC_POSITION, BatchHeader, BatchStatus, has_valid_checksum, read_batch_header,
 )
-from kcore.storage.index_file cimport index_create, index_sync
+from kcore.platform.sync cimport atomic_store_32
 from kcore.storage.log cimport Log
-from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_entry, offset_index_is_sane
+from kcore.storage.index_file cimport index_create
+from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_entry
 from kcore.storage.segment cimport (
     BATCH_FOUND, LogSegment, segment_acquire, segment_close_idle, segment_file_path, segment_find_batch,
-    segment_find_max_timestamp, segment_finish, segment_index_batch, segment_new, segment_open, segment_release, segment_stat,
+    segment_find_max_timestamp, segment_finish, segment_index_batch, segment_new, segment_open, segment_release,
+    segment_stat, segment_sync,
 )
-from kcore.storage.time_index cimport TIME_ENTRY_BYTES, time_index_is_sane
+from kcore.storage.time_index cimport TIME_ENTRY_BYTES
 
 cdef enum:
     WINDOW_BYTES = 1 << 20
@@ -106,9 +108,7 @@ cdef class LogRecovery:
         with nogil:
             segment_acquire(segment)
             outcome = segment_open(segment)
-            if outcome >= 0:
-                sane = (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
-                        and time_index_is_sane(&segment.time_index))
+            sane = outcome >= 0 and not segment.indexes_are_wrong
             segment_close_idle(segment, 2)
             segment_release(segment)
         self.log.disk_owner.check(outcome, self.log.directory)
@@ -239,44 +239,62 @@ cdef class LogRecovery:
                 at += 1
         return None if found < 0 else found
 
-    def commit(self, int32_t index, SegmentScan scan not None):
-        """Cuts the file at the end of its sound bytes and writes the new indexes; everything is synced."""
+    def commit(self, int32_t index, SegmentScan scan not None, bint synced):
+        """Cuts the file at the end of its sound bytes and writes the new indexes.
+
+        `synced` for a segment below the recovery point, which no flush will come back to; what lies above is scanned
+        again after another crash, and flushed like everything else there.
+        """
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
         segment.size_bytes = scan.valid_bytes
         with nogil:
             outcome = segment_finish(segment)
-            if outcome >= 0:
-                outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
-            if outcome >= 0:
-                outcome = index_sync(&segment.offset_index, segment.disk)
-            if outcome >= 0:
-                outcome = index_sync(&segment.time_index, segment.disk)
-        segment_close_idle(segment, 1)
+            if outcome >= 0 and synced:
+                outcome = segment_sync(segment)
+            segment.indexes_are_wrong = False
+            segment_close_idle(segment, 1)
         self.log.disk_owner.check(outcome, self.log.directory)
 
     # --- the whole log ----------------------------------------------------------------------------------------------
 
     def open_active(self):
-        """Opens the last segment for appending and returns the log end offset; None when its end cannot be read."""
+        """Makes the last segment the active one and returns the log end offset; None when its end cannot be read."""
         cdef LogSegment* segment = self.segment_at(self.log.segment_count - 1)
         cdef int64_t end_offset = -1
         cdef int outcome
-        segment_close_idle(segment, 1)
-        segment.writable = True
         segment.roll_jitter_ms = self.log.next_jitter_ms()
         with nogil:
+            segment_close_idle(segment, 1)
+            segment.writable = True
+            segment_acquire(segment)
             outcome = segment_open(segment)
             if outcome >= 0:
                 outcome = read_end_offset(segment, &end_offset)
             if outcome >= 0:
                 outcome = segment_find_max_timestamp(segment)
+            segment_release(segment)
+            segment_close_idle(segment, 1)
         if outcome == -EBADMSG:
             segment.writable = False
             segment_close_idle(segment, 1)
             return None
         self.log.disk_owner.check(outcome, self.log.directory)
         return end_offset
+
+    def take_active(self, left not None):
+        """Takes the last segment for what a clean shutdown said of it; False when it is not that any more."""
+        cdef LogSegment* segment = self.segment_at(self.log.segment_count - 1)
+        base_offset, size_bytes, modified_ms, first_timestamp, max_timestamp, offset_of_max = left
+        if (segment.base_offset != base_offset or segment.size_bytes != size_bytes
+                or segment.created_ms != modified_ms):
+            return False
+        segment.writable = True
+        segment.roll_jitter_ms = self.log.next_jitter_ms()
+        segment.first_timestamp = first_timestamp
+        segment.max_timestamp = max_timestamp
+        segment.offset_of_max_timestamp = offset_of_max
+        return True
 
     def finish_new(self):
         """A log of a directory that is empty: nothing is read. Afterwards the log may be used."""
@@ -287,6 +305,7 @@ cdef class LogRecovery:
         """The log's offsets, its epochs and producers within them. Afterwards the log may be used."""
         cdef Log log = self.log
         cdef int outcome
+        cdef LogSegment* first
         log.first_offset = log.high_watermark_at.offset = start_offset
         log.next_offset = end_offset
         log.flushed_offset = min(recovery_point, end_offset)
@@ -295,7 +314,12 @@ cdef class LogRecovery:
             log.leader_epochs.truncate_from_end(end_offset)
             log.leader_epochs.truncate_from_start(start_offset)
             outcome = log.rebuild_producer_state(log.disk.now_ms(log.disk.context))
-            if outcome >= 0:
+            first = log.segment_list[max(log.floor_index(start_offset), 0)]
+            if outcome >= 0 and first.base_offset == start_offset:
+                # Known without opening the file.
+                log.high_watermark_at.segment_base_offset = start_offset
+                log.high_watermark_at.position = 0
+            elif outcome >= 0:
                 outcome = log.locate(start_offset, &log.high_watermark_at)
             log.refresh_first_unstable()
         log.disk_owner.check(outcome, log.directory)
@@ -316,6 +340,9 @@ cdef int open_for_rebuild(LogSegment* segment) noexcept nogil:
         outcome = segment_file_path(segment, ".timeindex", path, sizeof(path))
     if outcome >= 0:
         outcome = index_create(&segment.time_index, segment.disk, path, TIME_ENTRY_BYTES, segment.max_index_bytes)
+    if outcome >= 0:
+        # Not in the list of open segments: nobody else closes it while it is scanned.
+        atomic_store_32(&segment.is_open, 1)
     return outcome
 
 

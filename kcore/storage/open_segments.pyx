@@ -1,12 +1,13 @@
-"""Which finished segments are open, so that their number has a bound (`kcli.log.max.open.segments`).
+"""Which segments are open, so that their number has a bound (`kcli.log.max.open.segments`).
 
-A segment that is only read is opened when it is first needed; without a bound, readers of many old segments would use
-up the descriptors that connections need. Beyond the bound the one that has gone longest without use is closed, unless
-a reader holds it: the list is walked like a clock, and whoever was used since the last round gets another one. No bound
-is put on active segments, and none on those that are being read or sent from.
+A segment is opened when it is first needed, the one that is appended to like those that are only read; without a bound
+ten thousand partitions, or readers of many old segments, would use up the descriptors that connections need. Beyond the
+bound the one that has gone longest without use is closed, unless somebody holds it: the list is walked like a clock,
+and whoever was used since the last round gets another one. No bound is put on those that are being written, read or
+sent from.
 
 Concurrency: one lock, under which nothing else is taken; a listed segment is not freed while the lock is held, for it
-leaves the list before.
+leaves the list before. Only what a log still holds is listed: the one reference it counts on is the log's.
 """
 
 from libc.stdint cimport int32_t
@@ -54,7 +55,7 @@ cdef void unlink(LogSegment* segment) noexcept nogil:
 cdef void open_segments_add(LogSegment* segment) noexcept nogil:
     global count
     pthread_mutex_lock(&lock)
-    if not segment.is_listed:
+    if not segment.is_listed and not segment.let_go:
         segment.is_listed = True
         atomic_store_32(&segment.was_used, 0)
         append(segment)
@@ -62,31 +63,67 @@ cdef void open_segments_add(LogSegment* segment) noexcept nogil:
     pthread_mutex_unlock(&lock)
 
 
-cdef void open_segments_remove(LogSegment* segment) noexcept nogil:
+cdef void remove(LogSegment* segment) noexcept nogil:
     global count
-    pthread_mutex_lock(&lock)
     if segment.is_listed:
         segment.is_listed = False
         unlink(segment)
         count -= 1
+
+
+cdef void open_segments_remove(LogSegment* segment) noexcept nogil:
+    pthread_mutex_lock(&lock)
+    remove(segment)
     pthread_mutex_unlock(&lock)
 
 
-cdef LogSegment* open_segments_surplus() noexcept nogil:
-    cdef LogSegment* segment
+cdef void open_segments_let_go(LogSegment* segment) noexcept nogil:
+    pthread_mutex_lock(&lock)
+    atomic_store_32(&segment.let_go, 1)
+    remove(segment)
+    pthread_mutex_unlock(&lock)
+
+
+cdef LogSegment* turn_oldest() noexcept nogil:
+    cdef LogSegment* segment = oldest
+    unlink(segment)
+    append(segment)
+    return segment
+
+
+cdef LogSegment* next_on_the_clock() noexcept nogil:
+    """The oldest entry, now the newest; with a reference of the caller's if it may be closed, else NULL."""
+    cdef LogSegment* segment = turn_oldest()
+    if atomic_swap_32_if(&segment.was_used, 1, 0):
+        return NULL
+    # Held by its log alone, and then by the caller too.
+    return segment if atomic_swap_32_if(&segment.references, 1, 2) else NULL
+
+
+cdef LogSegment* open_segments_surplus(bint within_bound) noexcept nogil:
     cdef LogSegment* found = NULL
     cdef int32_t walked = 0
     pthread_mutex_lock(&lock)
-    while found == NULL and bound > 0 and count > bound and walked < min(2 * count, <int32_t>LONGEST_WALK):
-        segment = oldest
-        unlink(segment)
-        append(segment)
+    while (found == NULL and count > 0 and (within_bound or (bound > 0 and count > bound))
+           and walked < min(2 * count, <int32_t>LONGEST_WALK)):
+        found = next_on_the_clock()
         walked += 1
-        if atomic_swap_32_if(&segment.was_used, 1, 0):
-            continue
-        # Held by its log alone, and then by the caller too.
-        if atomic_swap_32_if(&segment.references, 1, 2):
-            found = segment
+    pthread_mutex_unlock(&lock)
+    return found
+
+
+cdef LogSegment* open_segments_unused(int32_t* left) noexcept nogil:
+    cdef LogSegment* found = NULL
+    cdef int32_t walked = 0
+    pthread_mutex_lock(&lock)
+    left[0] = min(left[0], count)
+    while found == NULL and left[0] > 0 and walked < LONGEST_WALK:
+        left[0] -= 1
+        walked += 1
+        if oldest.writable:
+            turn_oldest()
+        else:
+            found = next_on_the_clock()
     pthread_mutex_unlock(&lock)
     return found
 

@@ -3,8 +3,8 @@
 A segment is a reference-counted native structure, so that a roll needs no GIL and a response being sent pins the
 file it is sent from. `size_bytes` is published after the bytes are written: a reader that sees it may read below it.
 
-A segment that is only read is opened when it is first needed and may be closed again, by any thread, while nobody but
-the log holds it: call `segment_open` after `segment_acquire` and before touching `descriptor` or an index.
+A segment is opened when it is first needed and may be closed again, by any thread, while nobody but the log holds it,
+the active one too: call `segment_open` after `segment_acquire` and before touching `descriptor` or an index.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -20,6 +20,10 @@ cdef struct LogSegment:
     pthread_mutex_t open_lock    # opening and closing of the files below; nothing is taken under it
     int32_t is_open
     bint writable                # the active segment: appended to under the log's append lock
+    bint appended                # since its indexes were last finished
+    bint indexes_unsynced        # finished, but their files are not on the device yet
+    bint indexes_are_wrong       # they were not believed when they were opened
+    int32_t let_go               # its log is done with it: whoever still holds it keeps it open
     bint unmade                  # without files yet: they come when the segment is opened for its first record
     int64_t base_offset
     int descriptor
@@ -57,12 +61,16 @@ cdef void segment_create_later(LogSegment* segment, int64_t now_ms) noexcept nog
 cdef int segment_stat(LogSegment* segment) noexcept nogil
 # Opens existing files; for appending when `writable`. Safe from any thread that holds a reference.
 cdef int segment_open(LogSegment* segment) noexcept nogil
-# Closes the files of a read-only segment if it has no more than `references`, the caller's own and the log's. Whoever
-# acquires it meanwhile finds it open or opens it again.
+# Closes the files of a segment if it has no more than `references`, the caller's own and the log's; of one that is
+# appended to only after its index entries were written. Whoever acquires it meanwhile finds it open or opens it again.
 cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil
 cdef void segment_acquire(LogSegment* segment) noexcept nogil
 # Closes (and, when deleted, unlinks) the files with the last reference.
 cdef void segment_release(LogSegment* segment) noexcept nogil
+# The log's own release: whoever holds the segment from now on is not taken for the log.
+cdef void segment_let_go(LogSegment* segment) noexcept nogil
+# Closes finished segments, of all logs, that nobody has used since the call before.
+cdef void close_unused_segments() noexcept nogil
 # Writes at the end; the caller publishes the new size. Returns a negated errno or 0.
 cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size) noexcept nogil
 # Accounts for one batch at `position`: timestamps and, when the interval has passed, index entries.
@@ -80,7 +88,7 @@ cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t 
                                 BatchHeader* header, int64_t* position) noexcept nogil
 # Sets the largest timestamp and its offset: the last time index entry, and the batches after it.
 cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil
-# Data on the device; for a finished segment the indexes too, whose descriptors are closed then.
+# Data on the device; for a finished segment the indexes too.
 cdef int segment_sync(LogSegment* segment) noexcept nogil
 # No more appends: the last time index entry, the indexes written, the file cut to its size.
 # Reading goes on from memory until segment_close_idle.

@@ -6,10 +6,11 @@ and are cut when the log is loaded; both indexes can be derived from it.
 
 Concurrency: fields of the active segment change under the log's append lock, `size_bytes` is stored with release and
 loaded with acquire. A segment leaves memory with its last reference; until then its files stay open or openable, so a
-response may send from a segment that retention has removed.
+response may send from a segment that retention has removed. Open segments of all logs, active ones among them, have a
+bound (open_segments): beyond it, and when the process has no descriptor left, those idle longest are closed.
 """
 
-from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOENT, ENOMEM
+from libc.errno cimport EBADMSG, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
@@ -25,14 +26,18 @@ from kcore.record.batch cimport (
     read_batch_header,
 )
 from kcore.storage.index_file cimport (
-    index_close, index_create, index_is_full, index_load, index_sync, index_write_back,
+    index_close, index_create, index_is_full, index_keep, index_load, index_sync, index_write_back,
 )
-from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, OffsetPosition, offset_index_append, offset_index_lookup
+from kcore.storage.offset_index cimport (
+    OFFSET_ENTRY_BYTES, OffsetPosition, offset_index_append, offset_index_is_sane, offset_index_lookup,
+)
 from kcore.storage.open_segments cimport (
-    open_segments_add, open_segments_bound, open_segments_count, open_segments_remove, open_segments_surplus,
+    open_segments_add, open_segments_bound, open_segments_count, open_segments_let_go, open_segments_remove,
+    open_segments_surplus, open_segments_unused,
 )
 from kcore.storage.time_index cimport (
-    TIME_ENTRY_BYTES, TimestampOffset, time_index_last, time_index_lookup, time_index_maybe_append,
+    TIME_ENTRY_BYTES, TimestampOffset, time_index_is_sane, time_index_last, time_index_lookup,
+    time_index_maybe_append,
 )
 
 cdef enum:
@@ -41,6 +46,7 @@ cdef enum:
     SUFFIX_BYTES = 4             # ".log"
     SCAN_WINDOW_BYTES = 4096
     CLOSED_PER_OPEN = 4
+    CLOSED_WHEN_OUT_OF_DESCRIPTORS = 64
 
 cdef int32_t live = 0
 
@@ -62,13 +68,19 @@ def live_segment_count() -> int:
 
 
 def open_segment_count() -> int:
-    """How many finished segments of all logs have their files open for reading."""
+    """How many segments of all logs have their files open."""
     return open_segments_count()
 
 
 def bound_open_segments(int32_t limit) -> None:
-    """Closes finished segments that nobody reads when more than `limit` are open; 0 takes the bound away."""
+    """Closes segments that nobody uses when more than `limit` are open; 0 takes the bound away."""
     open_segments_bound(limit)
+
+
+def close_unused() -> None:
+    """Closes finished segments, of all logs, that nobody has used since the call before."""
+    with nogil:
+        close_unused_segments()
 
 
 cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, int64_t base_offset,
@@ -88,7 +100,6 @@ cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, 
     segment.base_offset = base_offset
     segment.max_index_bytes = max_index_bytes
     segment.descriptor = -1
-    segment.offset_index.descriptor = segment.time_index.descriptor = -1
     segment.first_timestamp = segment.max_timestamp = -1
     segment.offset_of_max_timestamp = base_offset
     atomic_add_32(&live, 1)
@@ -143,12 +154,8 @@ cdef int create_files(LogSegment* segment) noexcept nogil:
 
 
 cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil:
-    cdef int outcome = create_files(segment)
-    if outcome >= 0:
-        segment_create_later(segment, now_ms)
-        segment.unmade = False
-        atomic_store_32(&segment.is_open, 1)
-    return outcome
+    segment_create_later(segment, now_ms)
+    return segment_open(segment)
 
 
 cdef void segment_create_later(LogSegment* segment, int64_t now_ms) noexcept nogil:
@@ -176,6 +183,15 @@ cdef int load_index(LogSegment* segment, IndexFile* index, const char* suffix, i
     return 0 if outcome == -ENOENT and not segment.writable else outcome
 
 
+cdef void check_indexes(LogSegment* segment) noexcept nogil:
+    """Indexes that do not fit are not believed: reading goes from the segment's start until they are built anew."""
+    if not (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
+            and time_index_is_sane(&segment.time_index)):
+        segment.indexes_are_wrong = True
+        index_keep(&segment.offset_index, 0)
+        index_keep(&segment.time_index, 0)
+
+
 cdef int open_files(LogSegment* segment) noexcept nogil:
     cdef TimestampOffset newest
     cdef int outcome = open_log_file(segment, O_RDWR if segment.writable else O_RDONLY)
@@ -186,6 +202,7 @@ cdef int open_files(LogSegment* segment) noexcept nogil:
     if outcome < 0:
         close_files(segment)
         return outcome
+    check_indexes(segment)
     newest = time_index_last(&segment.time_index, segment.base_offset)
     if newest.timestamp > segment.max_timestamp:
         segment.offset_of_max_timestamp = newest.offset
@@ -193,50 +210,86 @@ cdef int open_files(LogSegment* segment) noexcept nogil:
     return 0
 
 
-cdef int segment_open(LogSegment* segment) noexcept nogil:
+cdef int open_once(LogSegment* segment) noexcept nogil:
     cdef int outcome = 0
-    if atomic_load_32(&segment.is_open):
-        if not atomic_load_32(&segment.was_used):
-            atomic_store_32(&segment.was_used, 1)
-        return 0
     pthread_mutex_lock(&segment.open_lock)
     if not atomic_load_32(&segment.is_open):
         outcome = create_files(segment) if segment.unmade else open_files(segment)
         if outcome >= 0:
             atomic_store_32(&segment.is_open, 1)
-            if not segment.writable:
-                open_segments_add(segment)
+            open_segments_add(segment)
     pthread_mutex_unlock(&segment.open_lock)
-    close_surplus()
     return outcome
 
 
-cdef void close_surplus() noexcept nogil:
+cdef int segment_open(LogSegment* segment) noexcept nogil:
+    cdef int outcome
+    if atomic_load_32(&segment.is_open):
+        if not atomic_load_32(&segment.was_used):
+            atomic_store_32(&segment.was_used, 1)
+        return 0
+    outcome = open_once(segment)
+    if outcome == -EMFILE or outcome == -ENFILE:
+        # Connections may have taken what the bound had left; nothing is held here that closing others would need.
+        close_surplus(CLOSED_WHEN_OUT_OF_DESCRIPTORS, True)
+        outcome = open_once(segment)
+    close_surplus(CLOSED_PER_OPEN, False)
+    return outcome
+
+
+cdef void close_surplus(int most, bint within_bound) noexcept nogil:
     """Makes up for the one segment that was opened, and for a few that were held when their turn came."""
     cdef LogSegment* segment
     cdef int i
-    for i in range(CLOSED_PER_OPEN):
-        segment = open_segments_surplus()
+    for i in range(most):
+        segment = open_segments_surplus(within_bound)
         if segment == NULL:
             return
         segment_close_idle(segment, 2)
         segment_release(segment)
 
 
+cdef void close_unused_segments() noexcept nogil:
+    cdef LogSegment* segment
+    cdef int32_t left = open_segments_count()
+    while left > 0:
+        segment = open_segments_unused(&left)
+        if segment != NULL:
+            segment_close_idle(segment, 2)
+            segment_release(segment)
+
+
+cdef int write_indexes_back(LogSegment* segment) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef int outcome = segment_file_path(segment, ".index", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_write_back(&segment.offset_index, segment.disk, path)
+    if outcome >= 0:
+        outcome = segment_file_path(segment, ".timeindex", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_write_back(&segment.time_index, segment.disk, path)
+    return outcome
+
+
 cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil:
     cdef bint was_open
     pthread_mutex_lock(&segment.open_lock)
-    if not segment.writable:
-        # Closed first, counted then, each with a full barrier: who acquires the segment too late to be counted finds
-        # it closed, and waits for the lock.
-        was_open = atomic_load_32(&segment.is_open)
-        if was_open:
-            atomic_add_32(&segment.is_open, -1)
-        if atomic_add_32(&segment.references, 0) <= references:
-            close_files(segment)
-        elif was_open:
-            atomic_store_32(&segment.is_open, 1)
+    # Closed first, counted then, each with a full barrier: who acquires the segment too late to be counted finds
+    # it closed, and waits for the lock.
+    was_open = atomic_load_32(&segment.is_open)
+    if was_open:
+        atomic_add_32(&segment.is_open, -1)
+    if (atomic_add_32(&segment.references, 0) <= references and not atomic_load_32(&segment.let_go)
+            and (not segment.writable or write_indexes_back(segment) >= 0)):
+        close_files(segment)
+    elif was_open:
+        atomic_store_32(&segment.is_open, 1)
     pthread_mutex_unlock(&segment.open_lock)
+
+
+cdef void segment_let_go(LogSegment* segment) noexcept nogil:
+    open_segments_let_go(segment)
+    segment_release(segment)
 
 
 cdef void segment_acquire(LogSegment* segment) noexcept nogil:
@@ -274,6 +327,7 @@ cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size)
     cdef int64_t outcome
     part.iov_base = <void*>records
     part.iov_len = size
+    segment.appended = True
     outcome = segment.disk.pwritev(segment.disk.context, segment.descriptor, &part, 1, segment.size_bytes)
     return <int>outcome if outcome < 0 else 0
 
@@ -366,26 +420,45 @@ cdef int segment_sync(LogSegment* segment) noexcept nogil:
     outcome = segment_open(segment)
     if outcome >= 0:
         outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
-    if segment.writable:
-        return outcome
-    if outcome >= 0:
-        outcome = index_sync(&segment.offset_index, segment.disk)
-    if outcome >= 0:
-        outcome = index_sync(&segment.time_index, segment.disk)
+    if outcome >= 0 and segment.indexes_unsynced and not segment.writable:
+        outcome = sync_indexes(segment)
     return outcome
+
+
+cdef int sync_indexes(LogSegment* segment) noexcept nogil:
+    cdef char path[PATH_CAPACITY]
+    cdef int outcome
+    # The names must not change between their making and the opening.
+    pthread_mutex_lock(&segment.open_lock)
+    outcome = segment_file_path(segment, ".index", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_sync(segment.disk, path)
+    if outcome >= 0:
+        outcome = segment_file_path(segment, ".timeindex", path, sizeof(path))
+    if outcome >= 0:
+        outcome = index_sync(segment.disk, path)
+    if outcome >= 0:
+        segment.indexes_unsynced = False
+    pthread_mutex_unlock(&segment.open_lock)
+    # What went missing is built anew when the log is next loaded.
+    return 0 if outcome == -ENOENT else outcome
 
 
 cdef int segment_finish(LogSegment* segment) noexcept nogil:
     cdef int outcome
-    time_index_maybe_append(&segment.time_index, segment.base_offset, segment.max_timestamp,
-                            segment.offset_of_max_timestamp, True)
-    outcome = segment.disk.ftruncate(segment.disk.context, segment.descriptor, segment.size_bytes)
+    segment_acquire(segment)
+    outcome = segment_open(segment)
     if outcome >= 0:
-        outcome = index_write_back(&segment.offset_index, segment.disk)
+        time_index_maybe_append(&segment.time_index, segment.base_offset, segment.max_timestamp,
+                                segment.offset_of_max_timestamp, True)
+        outcome = segment.disk.ftruncate(segment.disk.context, segment.descriptor, segment.size_bytes)
     if outcome >= 0:
-        outcome = index_write_back(&segment.time_index, segment.disk)
+        outcome = write_indexes_back(segment)
     if outcome >= 0:
         segment.writable = False
+        segment.appended = False
+        segment.indexes_unsynced = True
+    segment_release(segment)
     return outcome
 
 

@@ -32,8 +32,9 @@ TEXTS = {
         "would exceed it is not kept."
     ),
     "kcli.log.max.open.segments": (
-        "How many finished log segments may be open for reading; beyond that those idle longest are closed. 0 is "
-        "a quarter of the files that the process may open (ulimit -n) when it starts."
+        "How many log segments may be open, those being written among them, at one file each; beyond that those idle "
+        "longest are closed until they are needed again. 0 is half of the files that the process may open (ulimit -n) "
+        "when it starts."
     ),
     "kcli.request.log": (
         "Whether a line is logged for every request that was answered: `summary` says who, what and how long, `full` "

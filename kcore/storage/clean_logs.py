@@ -1,0 +1,72 @@
+"""`kcli-clean-logs`: how a clean shutdown left each log, so that the next start need not open any of them.
+
+    0                                      version
+    1                                      number of entries
+    orders 0 1742 1200 65536 1763750000000 1763740000000 1763749999000 1741
+
+An entry is topic, partition, log end offset; of the last segment its base offset, bytes, time of modification, the
+first batch's largest timestamp, the largest timestamp and its offset. It stands beside `.kafka_cleanshutdown` in a log
+directory; Apache Kafka, which opens each log instead, takes no notice of it.
+
+Crash policy: written before the marker and removed with it. An entry counts only where the last segment still has this
+size and time of modification, so that whoever touched the files meanwhile, Apache Kafka or a hand, has the log read
+again; without the file, or with a damaged one, every log is.
+"""
+
+from __future__ import annotations
+
+from kcore.logger import get_logger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kcore.platform.disk import Disk
+    from kcore.storage.checkpoints import TopicPartition
+
+    # The seven numbers of an entry, in their order.
+    CleanLog = tuple[int, ...]
+
+log = get_logger(__name__)
+
+FILE_NAME = "kcli-clean-logs"
+VERSION = b"0"
+NUMBERS = 7
+
+
+def write_clean_logs(disk: Disk, directory: str, logs: Mapping[TopicPartition, CleanLog]) -> None:
+    """Replaces the file of a log directory."""
+    lines = [VERSION.decode(), str(len(logs))]
+    lines += [f"{topic} {partition} {' '.join(map(str, left))}" for (topic, partition), left in logs.items()]
+    disk.write_file_atomically(f"{directory}/{FILE_NAME}", ("\n".join(lines) + "\n").encode())
+
+
+def take_clean_logs(disk: Disk, directory: str) -> dict[TopicPartition, CleanLog]:
+    """Reads the file and removes it; nothing where there is none, or it is damaged."""
+    path = f"{directory}/{FILE_NAME}"
+    try:
+        content = disk.read_file(path)
+    except FileNotFoundError:
+        return {}
+    disk.unlink(path)
+    logs = parse_clean_logs(content)
+    if logs is None:
+        log.warn("Ignored %s, which is damaged: every log is opened and read", path)
+    return logs or {}
+
+
+def parse_clean_logs(content: bytes) -> dict[TopicPartition, CleanLog] | None:
+    """The entries in the file's bytes; None when they break a rule of the format."""
+    lines = content.split(b"\n")
+    if len(lines) < 3 or lines[0] != VERSION or lines[-1] != b"":
+        return None
+    logs: dict[TopicPartition, CleanLog] = {}
+    try:
+        for line in lines[2:-1]:
+            topic, partition, *numbers = line.split(b" ")
+            if len(numbers) != NUMBERS:
+                return None
+            logs[topic.decode(), int(partition)] = tuple(map(int, numbers))
+        return logs if len(logs) == int(lines[1]) else None
+    except ValueError:
+        return None
