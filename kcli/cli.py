@@ -29,6 +29,7 @@ COMMANDS = {
     "configs": "Describe, alter and look up configurations.",
     "console-producer": "Send lines of standard input to a topic.",
     "console-consumer": "Print the records of a topic.",
+    "top": "Show live what a broker is doing.",
     "perf-test": "Measure how fast a cluster is written and read.",
     "dump-log": "Print what segment, index and snapshot files hold.",
     "checkpoint": "Print the small files that stand beside the segments.",

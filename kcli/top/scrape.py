@@ -1,0 +1,114 @@
+"""One reading of a broker's metrics: fetched over HTTP, and parsed from Prometheus' text format 0.0.4.
+
+Only what the format needs is understood: comments are passed over, timestamps ignored. Bound: MAX_TEXT_BYTES of an
+answer.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kcli.failures import Failure, UnreachableFailure, UsageFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Labels = tuple[tuple[str, str], ...]
+
+TIMEOUT_S = 10
+MAX_TEXT_BYTES = 64 << 20
+
+
+class Scrape:
+    """`samples[name]` are the series of a name: (labels, value). `taken_s` is of a clock that never goes back."""
+
+    __slots__ = ("samples", "taken_s")
+
+    def __init__(self, text: str, taken_s: float) -> None:
+        self.taken_s = taken_s
+        self.samples: dict[str, list[tuple[dict[str, str], float]]] = {}
+        for name, labels, value in parse(text):
+            self.samples.setdefault(name, []).append((labels, value))
+
+    def series(self, name: str) -> list[tuple[dict[str, str], float]]:
+        """All series of a name; none when the broker has no such metric."""
+        return self.samples.get(name, [])
+
+    def value(self, name: str, **labels: str) -> float:
+        """One series' value, 0 when there is none."""
+        return next((value for found, value in self.series(name) if found == labels), 0.0)
+
+    def total(self, name: str, **labels: str) -> float:
+        """The sum over all series that have these labels among others."""
+        return sum(value for found, value in self.series(name) if labels.items() <= found.items())
+
+    def label(self, name: str, label: str) -> str:
+        """A label of the first series of a name."""
+        return next((found.get(label, "") for found, _ in self.series(name)), "")
+
+
+def scrape(url: str) -> Scrape:
+    """Asks the endpoint; UnreachableFailure when nobody answers, Failure when the answer is no text of metrics."""
+    import urllib.error
+    import urllib.request
+
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+            text = answer.read(MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except urllib.error.HTTPError as error:
+        reason = f"{error.code} {error.reason}"
+        raise Failure(f"{url} answers {reason}; is it the address of a broker's /metrics?") from error
+    except ValueError as error:
+        raise UsageFailure(f"{url}: {error}; an address is http://HOST:PORT/metrics") from error
+    except OSError as error:
+        cause = getattr(error, "reason", error)
+        raise UnreachableFailure(f"{url}: {cause}; start the broker with --override metrics.port=PORT") from error
+    try:
+        return Scrape(text, time.monotonic())
+    except ValueError as error:
+        raise Failure(f"{url} does not answer with metrics: {error}") from error
+
+
+def parse(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    """(name, labels, value) of each sample; ValueError names a line that is none."""
+    for line in text.split("\n"):
+        if line and not line.startswith("#"):
+            name, brace, rest = line.partition("{")
+            try:
+                if brace:
+                    labels, rest = parse_labels(rest)
+                else:
+                    name, _, rest = line.partition(" ")
+                    labels = {}
+                yield name, labels, float(rest.split()[0])
+            except (IndexError, ValueError):
+                raise ValueError(f"{line[:80]!r} is no sample") from None
+
+
+def parse_labels(text: str) -> tuple[dict[str, str], str]:
+    """The labels up to the closing brace, and what follows it."""
+    labels: dict[str, str] = {}
+    at = 0
+    while text[at] != "}":
+        equals = text.index("=", at)
+        name = text[at:equals].strip(", ")
+        if text[equals + 1] != '"':
+            raise ValueError("a label's value stands in quotes")
+        value, at = parse_quoted(text, equals + 2)
+        labels[name] = value
+        if text[at] == ",":
+            at += 1
+    return labels, text[at + 1 :]
+
+
+def parse_quoted(text: str, at: int) -> tuple[str, int]:
+    """A value up to its closing quote, and the position behind that."""
+    end = at
+    while text[end] != '"':
+        end += 2 if text[end] == "\\" else 1
+    value = text[at:end]
+    if "\\" in value:
+        parts = value.split("\\\\")
+        value = "\\".join(part.replace('\\"', '"').replace("\\n", "\n") for part in parts)
+    return value, end + 1
