@@ -1,0 +1,308 @@
+"""Shows that quotas hold the rate that is configured: three clients on produce, on fetch, and on request time.
+
+    .venv/bin/python -m perf.run_quotas [--seconds N] [--warm-up N] [--only PART...] [--bootstrap-server HOST:PORT]
+
+- produce: three confluent producers under a quota for each client id, which write as fast as they are let;
+- fetch: three confluent consumers under one quota of their user, which they share;
+- request: three connections that ask for metadata without a pause, under a percentage of a thread's time for each;
+  their time is read off the broker's own LocalTimeMs, which is counted apart from quotas.
+
+A quota lets ten seconds' worth through at once, and again when that is forgotten eleven seconds later: that is Kafka's
+algorithm. So nothing is counted before the warm-up is over, and less than a minute says little. Reported are the rate
+over the measured time, its ratio to the quota, and what clients were told of throttling: librdkafka's throttle events,
+and `throttle_time_ms` in the answers. With --bootstrap-server another broker is measured, without `request`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import KafkaError as ConfluentError
+
+from kcore.client.admin import Admin, NewTopic
+from kcore.client.network_client import NetworkClient
+from kcore.protocol import apis
+from perf.processes import Broker, free_port
+from tests.raw_client import RawClient
+
+CLIENTS = 3
+PARTS = ("produce", "fetch", "request")
+TOPIC = "quotas"
+VALUE = b"x" * 10_000
+PRODUCE_RATE = 2_000_000
+FETCH_RATE = 6_000_000
+REQUEST_PERCENT = 2.0
+STORED_BYTES = 30_000_000
+ANSWER_S = 60.0
+
+
+class Tally:
+    """What one client was given, and what it was told of throttling, while `counts` is set."""
+
+    def __init__(self) -> None:
+        self.amount = 0
+        self.throttled = 0
+        self.throttle_ms = 0.0
+        self.counts = threading.Event()
+
+    def add(self, amount: int) -> None:
+        if self.counts.is_set():
+            self.amount += amount
+
+    def note_throttle(self, milliseconds: float) -> None:
+        if milliseconds > 0 and self.counts.is_set():
+            self.throttled += 1
+            self.throttle_ms += milliseconds
+
+    def report(self, seconds: float) -> dict[str, float]:
+        return {
+            "rate": self.amount / seconds,
+            "throttled": self.throttled,
+            "mean_throttle_ms": self.throttle_ms / self.throttled if self.throttled else 0.0,
+        }
+
+
+Client = Callable[[int, Tally, threading.Event], None]
+
+
+def run_clients(client: Client, warm_up_s: float, seconds: float) -> tuple[list[Tally], float]:
+    """Three clients at once; what they were given after the warm-up, and in how many seconds."""
+    tallies = [Tally() for _ in range(CLIENTS)]
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            client(number, tallies[number], stop)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    time.sleep(warm_up_s)
+    began = time.monotonic()
+    for tally in tallies:
+        tally.counts.set()
+    time.sleep(seconds)
+    for tally in tallies:
+        tally.counts.clear()
+    took = time.monotonic() - began
+    stop.set()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return tallies, took
+
+
+@contextmanager
+def quotas(server: str, entity: Mapping[str, str | None], **values: float) -> Iterator[None]:
+    """In force for as long as the block runs."""
+    with NetworkClient(server) as network:
+        error = Admin(network).alter_client_quotas(entity, values)
+        assert error is None, error
+    try:
+        yield
+    finally:
+        with NetworkClient(server) as network:
+            Admin(network).alter_client_quotas(entity, dict.fromkeys(values))
+
+
+def settings(server: str, part: str, number: int, tally: Tally) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": server,
+        "client.id": f"{part}-{number}",
+        "throttle_cb": lambda event: tally.note_throttle(event.throttle_time * 1000),
+    }
+
+
+def produce(server: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    def client(number: int, tally: Tally, stop: threading.Event) -> None:
+        def delivered(error: object, message: Any) -> None:
+            # What is still on its way at the end is given up.
+            assert error is None or stop.is_set(), error
+            if error is None:
+                tally.add(len(message.value()))
+
+        producer = Producer(
+            {**settings(server, "produce", number, tally), "queue.buffering.max.messages": 500, "batch.size": 100_000}
+        )
+        while not stop.is_set():
+            try:
+                producer.produce(TOPIC, VALUE, partition=number, on_delivery=delivered)
+                producer.poll(0)
+            except BufferError:
+                producer.poll(0.05)
+        producer.purge()
+        producer.flush(ANSWER_S)
+
+    with quotas(server, {"client-id": None}, producer_byte_rate=PRODUCE_RATE):
+        tallies, took = run_clients(client, arguments.warm_up, arguments.seconds)
+    return summary("bytes a second", PRODUCE_RATE, [tally.report(took) for tally in tallies])
+
+
+def fill(server: str) -> None:
+    """Something to read: the consumers begin anew at the end."""
+    producer = Producer({"bootstrap.servers": server})
+    for number in range(CLIENTS):
+        for _ in range(STORED_BYTES // CLIENTS // len(VALUE)):
+            producer.produce(TOPIC, VALUE, partition=number)
+            producer.poll(0)
+        assert producer.flush(ANSWER_S) == 0
+
+
+def fetch(server: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    fill(server)
+
+    def client(number: int, tally: Tally, stop: threading.Event) -> None:
+        consumer = Consumer(
+            {
+                **settings(server, "fetch", number, tally),
+                "group.id": "quotas",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "queued.max.messages.kbytes": 1000,
+                "fetch.message.max.bytes": 500_000,
+            }
+        )
+        start = TopicPartition(TOPIC, number, OFFSET_BEGINNING)
+        consumer.assign([start])
+        while not stop.is_set():
+            for message in consumer.consume(100, 0.05):
+                if message.error() is None:
+                    tally.add(len(message.value()))
+                elif message.error().code() == ConfluentError._PARTITION_EOF:
+                    consumer.seek(start)
+                else:
+                    raise AssertionError(message.error())
+        consumer.close()
+
+    with quotas(server, {"user": None}, consumer_byte_rate=FETCH_RATE):
+        tallies, took = run_clients(client, arguments.warm_up, arguments.seconds)
+    reports = [tally.report(took) for tally in tallies]
+    # One user's: the three share it.
+    together = summary("bytes a second", FETCH_RATE / CLIENTS, reports)
+    return together | {"quota": FETCH_RATE, "ratio": sum(report["rate"] for report in reports) / FETCH_RATE}
+
+
+def request(server: str, arguments: argparse.Namespace, metrics_port: int) -> dict[str, Any]:
+    host, _, port = server.rpartition(":")
+
+    def client(number: int, tally: Tally, stop: threading.Event) -> None:
+        with RawClient(int(port), host, client_id=f"request-{number}") as connection:
+            while not stop.is_set():
+                answer = connection.request(apis.METADATA, 12, {"topics": []})
+                tally.add(1)
+                tally.note_throttle(answer.throttle_time_ms)
+
+    spent: list[float] = []
+
+    def watch(number: int, tally: Tally, stop: threading.Event) -> None:
+        if number == 0:
+            watcher = threading.Thread(target=watch_time, args=(metrics_port, tally, spent))
+            watcher.start()
+            client(number, tally, stop)
+            watcher.join()
+        else:
+            client(number, tally, stop)
+
+    with quotas(server, {"client-id": None}, request_percentage=REQUEST_PERCENT):
+        tallies, took = run_clients(watch, arguments.warm_up, arguments.seconds)
+    reports = [tally.report(took) for tally in tallies]
+    percent = spent[0] / took / 10  # milliseconds a second, in percent
+    return {
+        "unit": "percent of a thread's time, of all three",
+        "quota": REQUEST_PERCENT * CLIENTS,
+        "local_time_percent": percent,
+        "ratio": percent / (REQUEST_PERCENT * CLIENTS),
+        "requests_a_second": sum(report["rate"] for report in reports),
+        "clients": reports,
+    }
+
+
+def watch_time(metrics_port: int, tally: Tally, spent: list[float]) -> None:
+    """Milliseconds of work on metadata requests while the tally counts."""
+    tally.counts.wait()
+    before = local_time_ms(metrics_port)
+    while tally.counts.is_set():
+        time.sleep(0.01)
+    spent.append(local_time_ms(metrics_port) - before)
+
+
+def local_time_ms(metrics_port: int) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=ANSWER_S) as answer:
+        text = answer.read().decode()
+    name = "kafka_network_requestmetrics_localtimems_sum"
+    return sum(
+        float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if line.startswith(name) and 'request="Metadata"' in line
+    )
+
+
+def summary(unit: str, quota: float, reports: list[dict[str, float]]) -> dict[str, Any]:
+    worst = max((report["rate"] / quota for report in reports), key=lambda ratio: abs(ratio - 1))
+    return {"unit": unit, "quota": quota, "ratio": worst, "clients": reports}
+
+
+def show(part: str, result: Mapping[str, Any]) -> None:
+    print(f"{part}: quota {result['quota']:g} {result['unit']}, ratio {result['ratio']:.3f}", flush=True)
+    for number, report in enumerate(result["clients"]):
+        print(
+            f"  client {number}: {report['rate']:,.0f} a second, throttled {report['throttled']} times, "
+            f"on average for {report['mean_throttle_ms']:.0f} ms",
+            flush=True,
+        )
+
+
+def measure(server: str, arguments: argparse.Namespace, metrics_port: int | None) -> dict[str, Any]:
+    with NetworkClient(server) as network:
+        Admin(network).create_topics([NewTopic(TOPIC, CLIENTS)])
+    results: dict[str, Any] = {}
+    for part in arguments.only:
+        if part == "request" and metrics_port is None:
+            continue
+        if part == "request":
+            assert metrics_port is not None
+            results[part] = request(server, arguments, metrics_port)
+        else:
+            results[part] = {"produce": produce, "fetch": fetch}[part](server, arguments)
+        show(part, results[part])
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--warm-up", type=float, default=15.0)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--bootstrap-server")
+    parser.add_argument("--json", type=Path, help="where to leave the results")
+    arguments = parser.parse_args()
+    if arguments.bootstrap_server:
+        results = measure(arguments.bootstrap_server, arguments, None)
+    else:
+        metrics_port = free_port()
+        with tempfile.TemporaryDirectory(prefix="kcli-quotas-") as directory:
+            broker = Broker(Path(directory) / "data", {"metrics.port": str(metrics_port), "log.retention.bytes": "-1"})
+            try:
+                results = measure(f"127.0.0.1:{broker.port}", arguments, metrics_port)
+            finally:
+                broker.stop()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
