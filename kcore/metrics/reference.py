@@ -14,7 +14,8 @@ INTRODUCTION = """\
 # Metrics
 
 Set `metrics.port`, and the broker serves what follows at `http://<metrics.host>:<metrics.port>/metrics`, in Prometheus'
-text format 0.0.4, with `/health` and `/ready` beside it. `kcli top` shows it in the terminal.
+text format 0.0.4, with `/health` and `/ready` beside it. `kcli top` shows it in the terminal, and
+`docs/grafana/kcli.json` is a dashboard for Grafana.
 
 Counting is native and always on; the endpoint is off by default, and costs nothing then.
 
