@@ -45,13 +45,16 @@ cdef class Partition:
     # Appends one partition's share of a produce request; `records` is patched in place. Waiting fetches are told.
     cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
                                   AppendResult* result) noexcept nogil
-    # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`.
+    # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`, and whose last record was
+    # of `last_fetched_epoch`; NO_LEADER_EPOCH where it states none.
     cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
-                                  int32_t leader_epoch, ReadResult* result) noexcept nogil
+                                  int32_t leader_epoch, int32_t last_fetched_epoch, ReadResult* result) noexcept nogil
     # Counts records that leave in an answer.
     cdef void count_bytes_out(self, int64_t size_bytes) noexcept nogil
     # Adds BrokerTopicMetrics of this partition.
     cdef void add_counters(self, TopicCounters* total) noexcept nogil
+    # Whether what the asker read last is not in this log (KIP-595); then `result` says where the two part, or the error.
+    cdef bint finds_divergence(self, int64_t offset, int32_t last_fetched_epoch, ReadResult* result) noexcept nogil
     # NONE when this broker leads in the epoch the client believes in.
     cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil
     # Whether every in-sync replica has what precedes `offset`; the error of a produce that waits for it otherwise.

@@ -13,6 +13,7 @@ class AppendOutcome:
     record_count: int
 
 class FetchOutcome:
+    diverging_epoch: tuple[int, int] | None
     error: int
     high_watermark: int
     last_stable_offset: int
@@ -48,7 +49,13 @@ class Partition:
         self, records: bytes | bytearray | memoryview, acks: int = 1, internal: bool = False
     ) -> AppendOutcome: ...
     def fetch(
-        self, offset: int, max_bytes: int, isolation: int, at_least_one: bool = True, leader_epoch: int = -1
+        self,
+        offset: int,
+        max_bytes: int,
+        isolation: int,
+        at_least_one: bool = True,
+        leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
     ) -> FetchOutcome: ...
     def note_bytes_out(self, size_bytes: int) -> None: ...
     def leadership_error(self, leader_epoch: int = -1) -> int: ...

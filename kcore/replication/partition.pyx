@@ -11,11 +11,11 @@ is the log end offset, by the same rule.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from kcore.errors cimport (
     CORRUPT_MESSAGE, FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR,
+    NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR,
 )
 from kcore.metrics.topic_counters cimport topic_counters_add
 from kcore.platform.disk cimport DiskOperations
@@ -29,6 +29,7 @@ from kcore.replication.partition_watch cimport (
     PartitionWatch, watchers_add, watchers_destroy, watchers_dismiss, watchers_dismissed, watchers_init,
     watchers_remove, watchers_tell,
 )
+from kcore.storage.leader_epoch_cache cimport EpochEntry
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 from kcore.storage.segment cimport LogSegment, segment_release
 
@@ -43,9 +44,10 @@ class AppendOutcome:
 
 
 class FetchOutcome:
-    """What a read found: `error` is a wire code, `records` the raw batches."""
+    """What a read found: `error` is a wire code, `records` the raw batches, `diverging_epoch` the latest epoch that the
+    asker's log and this one share and its end offset here, None when all is well."""
 
-    __slots__ = ("error", "high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset", "position",
+    __slots__ = ("diverging_epoch", "error", "high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset", "position",
                  "records", "segment_base_offset")
 
 
@@ -218,15 +220,16 @@ cdef class Partition:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
-                                  int32_t leader_epoch, ReadResult* result) noexcept nogil:
+                                  int32_t leader_epoch, int32_t last_fetched_epoch, ReadResult* result) noexcept nogil:
         cdef int16_t error = self.check_leadership(leader_epoch)
         atomic_add_64(&self.served.fetch_requests, 1)
         if error != NONE:
+            memset(result, 0, sizeof(ReadResult))
             result.error = error
-            result.segment = NULL
-            result.size_bytes = 0
             result.high_watermark = result.last_stable_offset = result.log_start_offset = -1
             return error
+        if last_fetched_epoch != NO_LEADER_EPOCH and self.finds_divergence(offset, last_fetched_epoch, result):
+            return result.error
         error = self.log.read(offset, max_bytes, isolation, at_least_one, result)
         if error == KAFKA_STORAGE_ERROR and self.check_leadership(leader_epoch) != NONE:
             # The partition left between the two: that is no failure of a disk.
@@ -235,6 +238,23 @@ cdef class Partition:
             # What a client can do nothing about; the other errors are answers (`ReplicaManager.readFromLog`).
             atomic_add_64(&self.served.failed_fetch_requests, 1)
         return error
+
+    cdef bint finds_divergence(self, int64_t offset, int32_t last_fetched_epoch, ReadResult* result) noexcept nogil:
+        cdef EpochEntry end = self.log.leader_epochs.end_offset_for(last_fetched_epoch, self.log.log_end_offset())
+        if end.epoch == last_fetched_epoch and end.start_offset >= offset:
+            return False
+        memset(result, 0, sizeof(ReadResult))
+        result.high_watermark = self.log.high_watermark()
+        result.last_stable_offset = self.log.last_stable_offset()
+        result.log_start_offset = self.log.log_start_offset()
+        result.log_end_offset = self.log.log_end_offset()
+        if end.epoch == NO_LEADER_EPOCH:
+            result.error = OFFSET_OUT_OF_RANGE
+        else:
+            result.diverges = True
+            result.diverging_epoch = end.epoch
+            result.diverging_end_offset = end.start_offset
+        return True
 
     cdef void count_bytes_out(self, int64_t size_bytes) noexcept nogil:
         if size_bytes > 0:
@@ -273,14 +293,15 @@ cdef class Partition:
             free(copy)
         return append_outcome(&result)
 
-    def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1):
-        """Reads raw batches from `offset` on; errors come in the outcome."""
+    def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1,
+              int last_fetched_epoch=-1):
+        """Reads raw batches from `offset` on; errors come in the outcome, and where the logs part (KIP-595)."""
         cdef ReadResult result
         cdef bytearray records = bytearray()
         cdef uint8_t* target
         cdef int64_t got
         with nogil:
-            self.read_from_leader(offset, max_bytes, isolation, at_least_one, leader_epoch, &result)
+            self.read_from_leader(offset, max_bytes, isolation, at_least_one, leader_epoch, last_fetched_epoch, &result)
         outcome = FetchOutcome()
         if result.size_bytes > 0:
             records = bytearray(result.size_bytes)
@@ -300,6 +321,7 @@ cdef class Partition:
         outcome.log_end_offset = result.log_end_offset
         outcome.segment_base_offset = result.segment_base_offset
         outcome.position = result.position
+        outcome.diverging_epoch = (result.diverging_epoch, result.diverging_end_offset) if result.diverges else None
         return outcome
 
     def note_bytes_out(self, int64_t size_bytes):

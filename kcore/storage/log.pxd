@@ -42,6 +42,10 @@ cdef struct ReadResult:
     int64_t last_stable_offset
     int64_t log_start_offset
     int64_t log_end_offset
+    # Filled by Partition: the logs part before the fetch offset; the latest epoch that both have, and where it ends here.
+    bint diverges
+    int32_t diverging_epoch
+    int64_t diverging_end_offset
 
 # How often the start of any log of the process has moved: whoever told it to clients looks again when this has changed.
 cdef int64_t log_start_moves() noexcept nogil

@@ -24,7 +24,7 @@ cdef struct Fetch:
     void** partitions            # pinned, in the order of request.partitions
     ReadResult* reads            # likewise
     uint8_t* names
-    bint failed                  # a partition answers with an error
+    bint failed                  # a partition answers with an error, or a divergence
     int64_t size_bytes           # of all records read
     QuotaCharge charge
 

@@ -183,8 +183,6 @@ cdef bint pin_all(ReplicaManager replicas, Fetch* fetch) noexcept nogil:
         topic = &fetch.request.topics[topic_position]
         for position in range(topic.first, topic.first + topic.count):
             wanted = &fetch.request.partitions[position]
-            if wanted.last_fetched_epoch != -1:
-                return False
             if fetch.request.by_id:
                 fetch.partitions[position] = replicas.pin_by_id(topic.name, wanted.index)
             else:
@@ -207,8 +205,8 @@ cdef void read_partitions(Fetch* fetch) noexcept nogil:
         read = &fetch.reads[position]
         (<Partition>fetch.partitions[position]).read_from_leader(
             wanted.offset, min(<int64_t>wanted.max_bytes, left), fetch.isolation, fetch.size_bytes == 0,
-            wanted.leader_epoch, read)
-        fetch.failed |= read.error != NONE
+            wanted.leader_epoch, wanted.last_fetched_epoch, read)
+        fetch.failed |= read.error != NONE or read.diverges
         fetch.size_bytes += read.size_bytes
         left = max(<int64_t>0, left - read.size_bytes)
 
@@ -350,5 +348,5 @@ cdef bint remember_all(Fetch* fetch, FetchSession* session) noexcept nogil:
             read = &fetch.reads[position]
             failed = read.error != NONE
             session_tell(entry, -1 if failed else read.high_watermark, -1 if failed else read.log_start_offset,
-                         0, read.error, False)
+                         0, read.error, read.diverges)
     return True

@@ -23,6 +23,8 @@ cdef enum:
     FIRST_WITH_LOG_START_OFFSET = 5
     FIRST_WITH_SESSION = 7
     FIRST_WITH_PREFERRED_REPLICA = 11
+    DIVERGING_EPOCH_TAG = 0
+    DIVERGING_EPOCH_SIZE = 13    # the epoch, the offset, no tags
 
 
 cdef void begin_answer(FetchAnswer* answer, int32_t correlation_id, int16_t error, int32_t session_id,
@@ -71,14 +73,27 @@ cdef void put_partition(FetchAnswer* answer, int32_t index, void* partition, Rea
     put_int64(output, -1 if failed else read.last_stable_offset)
     if answer.version >= FIRST_WITH_LOG_START_OFFSET:
         put_int64(output, -1 if failed else read.log_start_offset)
-    if failed or answer.isolation != ISOLATION_TXN_COMMITTED:
+    if failed or read.diverges or answer.isolation != ISOLATION_TXN_COMMITTED:
         put_array_size(output, -1, answer.flexible)  # aborted transactions: null
     else:
         put_array_size(output, 0, answer.flexible)
     if answer.version >= FIRST_WITH_PREFERRED_REPLICA:
         put_int32(output, -1)
     put_records(answer, read)
-    put_no_tags(output, answer.flexible)
+    if read.diverges and answer.flexible:
+        put_diverging_epoch(output, read)
+    else:
+        put_no_tags(output, answer.flexible)
+
+
+cdef void put_diverging_epoch(Output* output, const ReadResult* read) noexcept nogil:
+    """The tagged field 0."""
+    put_unsigned_varint(output, 1)
+    put_unsigned_varint(output, DIVERGING_EPOCH_TAG)
+    put_unsigned_varint(output, DIVERGING_EPOCH_SIZE)
+    put_int32(output, read.diverging_epoch)
+    put_int64(output, read.diverging_end_offset)
+    put_no_tags(output, True)
 
 
 cdef void put_records(FetchAnswer* answer, ReadResult* read) noexcept nogil:

@@ -46,7 +46,6 @@ cdef struct FetchSession:
     pthread_mutex_t lock         # guards what follows
     int32_t epoch                # of the next request
     int isolation                # what `active` holds for
-    bint for_handlers            # a partition of it is asked for as only a handler can answer
     int64_t start_moves          # log_start_moves() when that was last looked at
     SessionPartition** buckets
     int32_t bucket_count

@@ -31,7 +31,6 @@ from kcore.storage.segment cimport segment_release
 
 cdef enum:
     SMALLEST_TABLE = 16
-    NO_EPOCH = -1
 
 # Sessions wait in the same purgatory as partitions, whose keys count upwards from 1.
 cdef uint64_t SESSION_KEYS = <uint64_t>1 << 63
@@ -149,8 +148,6 @@ cdef SessionPartition* session_ask(FetchSession* session, const uint8_t* name, i
         return NULL
     activate(entry)
     entry.asked = asked[0]
-    if asked.last_fetched_epoch != NO_EPOCH:
-        session.for_handlers = True
     return entry
 
 
@@ -430,7 +427,7 @@ cdef bint is_quiet(const SessionPartition* entry, const ReadResult* read, int is
         bound = read.last_stable_offset
     elif isolation == ISOLATION_LOG_END:
         bound = read.log_end_offset
-    return (entry.partition != NULL and read.error == NONE and entry.asked.offset >= bound
+    return (entry.partition != NULL and read.error == NONE and not read.diverges and entry.asked.offset >= bound
             and entry.high_watermark == read.high_watermark and entry.log_start_offset == read.log_start_offset)
 
 

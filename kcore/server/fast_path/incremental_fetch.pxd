@@ -24,11 +24,12 @@ cdef struct IncrementalFetch:
     int64_t max_bytes
     FetchSession* session        # with a reference
     int32_t expected_epoch       # the session's for as long as no later request has come
-    bint failed                  # a partition answers with an error
+    bint failed                  # a partition answers with an error, or a divergence
     int64_t size_bytes           # of all records read
     QuotaCharge charge
 
-# Takes the charge over. TO_HANDLER, and nothing is changed, when a partition is unknown or needs a handler. The bounds of `request` are clamped.
+# Takes the charge over. TO_HANDLER, and nothing is changed, when a partition is unknown. The bounds of `request` are
+# clamped.
 cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
                                      const FetchRequest* request, int isolation, const QuotaCharge* charge,
                                      Response* response) noexcept nogil

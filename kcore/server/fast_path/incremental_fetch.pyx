@@ -37,10 +37,6 @@ from kcore.server.fast_path.session_cache cimport FetchSessionCache
 from kcore.server.fast_path.throttling cimport QuotaCharge, charge_end, charge_fetch, charge_pause
 from kcore.storage.log cimport ReadResult
 
-cdef enum:
-    NO_EPOCH = -1
-
-
 cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
                                      const FetchRequest* request, int isolation, const QuotaCharge* charge,
                                      Response* response) noexcept nogil:
@@ -120,20 +116,18 @@ cdef Disposition take_up(FetchSessionCache sessions, const FetchRequest* request
 
 
 cdef bint is_native(FetchSession* session, const FetchRequest* request, ReplicaManager replicas) noexcept nogil:
-    """Whether nothing about this request needs a handler: every partition is known here, and none is asked for as a
-    follower asks. A session that may end empty is rare, and left to the handler too."""
+    """Whether nothing about this request needs a handler: every partition is known here. A session that may end empty is
+    rare, and left to the handler too."""
     cdef int32_t topic_position, position
     cdef const FetchTopic* topic
     cdef const FetchPartition* asked
     cdef void* partition
-    if session.for_handlers or request.forgotten_count >= session.count or not session_resolve(session, replicas):
+    if request.forgotten_count >= session.count or not session_resolve(session, replicas):
         return False
     for topic_position in range(request.topic_count):
         topic = &request.topics[topic_position]
         for position in range(topic.first, topic.first + topic.count):
             asked = &request.partitions[position]
-            if asked.last_fetched_epoch != NO_EPOCH:
-                return False
             if session_find(session, topic.name, topic.name_size, asked.index) != NULL:
                 continue
             partition = pin(replicas, request, topic, asked.index)
@@ -201,10 +195,10 @@ cdef bint read_active(IncrementalFetch* fetch) noexcept nogil:
         else:
             (<Partition>entry.partition).read_from_leader(
                 entry.asked.offset, min(<int64_t>entry.asked.max_bytes, left), fetch.isolation, fetch.size_bytes == 0,
-                entry.asked.leader_epoch, read)
+                entry.asked.leader_epoch, entry.asked.last_fetched_epoch, read)
         entry.segment_base_offset = read.segment_base_offset
         entry.position = read.position
-        fetch.failed |= read.error != NONE
+        fetch.failed |= read.error != NONE or read.diverges
         fetch.size_bytes += read.size_bytes
         left = max(<int64_t>0, left - read.size_bytes)
     return True
@@ -256,7 +250,7 @@ cdef void tell_news(FetchSession* session) noexcept nogil:
         read = &session.reads[position]
         failed = read.error != NONE
         entry.answered = session_tell(entry, -1 if failed else read.high_watermark,
-                                      -1 if failed else read.log_start_offset, read.size_bytes, read.error, False)
+                                      -1 if failed else read.log_start_offset, read.size_bytes, read.error, read.diverges)
 
 
 cdef inline int32_t next_answered(const FetchSession* session, int32_t position) noexcept nogil:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kcore.replication.partition import FetchOutcome, Partition
     from kcore.server.fetch_sessions import HandlerSession
     from kcore.server.request_context import Fields, RequestContext
-    from kcore.storage.log import Log
 
 FIRST_WITH_SESSION = 7
 FIRST_BY_TOPIC_ID = 13
@@ -33,7 +32,6 @@ INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 READ_COMMITTED = 1
 # Log's isolation levels.
 LOG_END, HIGH_WATERMARK, TXN_COMMITTED = 0, 1, 2
-NO_EPOCH = -1
 # Of a response, for quotas: the fields that stand before all partitions, and in each that has records.
 HEAD_BYTES, PARTITION_BYTES = 24, 42
 NO_SUCH_PARTITION = (errors.UnknownTopicOrPartitionError.code, errors.UnknownTopicIdError.code)
@@ -47,12 +45,10 @@ SESSION_ERRORS = (
 class FetchError:
     """A partition that cannot be read."""
 
-    __slots__ = ("code", "diverging_epoch", "log")
+    __slots__ = ("code",)
 
-    def __init__(self, code: int, diverging_epoch: tuple[int, int] | None = None, log: Log | None = None) -> None:
+    def __init__(self, code: int) -> None:
         self.code = code
-        self.diverging_epoch = diverging_epoch
-        self.log = log
 
 
 class Asked:
@@ -99,7 +95,7 @@ class FetchAttempt:
         if isinstance(outcome, FetchError):
             self.failed |= outcome.code not in NO_SUCH_PARTITION
         else:
-            self.failed |= outcome.error != errors.NONE
+            self.failed |= outcome.error != errors.NONE or outcome.diverging_epoch is not None
             self.size_bytes += len(outcome.records)
 
 
@@ -124,16 +120,15 @@ class Fetch:
             if isinstance(partition, FetchError):
                 attempt.add(partition)
                 continue
-            error = divergence(partition, asked)
             left = max(0, self.max_bytes - attempt.size_bytes)
             attempt.add(
-                error
-                or partition.fetch(
+                partition.fetch(
                     asked.fetch_offset,
                     min(asked.max_bytes, left),
                     self.isolation,
                     at_least_one=attempt.size_bytes == 0,
                     leader_epoch=asked.leader_epoch,
+                    last_fetched_epoch=asked.last_fetched_epoch,
                 )
             )
         return attempt
@@ -199,11 +194,10 @@ class Fetch:
         )
 
     def _describe(self, index: int, outcome: FetchOutcome | FetchError) -> Fields:
-        if isinstance(outcome, FetchError):
-            return failure(index, outcome)
-        if outcome.error != errors.NONE:
-            return failure(index, FetchError(outcome.error))
-        return {
+        code = outcome.code if isinstance(outcome, FetchError) else outcome.error
+        if isinstance(outcome, FetchError) or code != errors.NONE:
+            return failure(index, code)
+        fields: dict[str, Any] = {
             "partition_index": index,
             "high_watermark": outcome.high_watermark,
             "last_stable_offset": outcome.last_stable_offset,
@@ -211,6 +205,11 @@ class Fetch:
             "aborted_transactions": [] if self.isolation == TXN_COMMITTED else None,
             "records": outcome.records,
         }
+        if outcome.diverging_epoch is not None:
+            epoch, end_offset = outcome.diverging_epoch
+            fields["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
+            fields["aborted_transactions"] = None
+        return fields
 
 
 class IncrementalFetch(Fetch):
@@ -312,18 +311,11 @@ def is_throttled(context: RequestContext, attempt: FetchAttempt) -> bool:
 def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, bool]:
     """What an answer tells of a partition, as sessions take it."""
     if isinstance(outcome, FetchError):
-        log = outcome.log
-        diverges = outcome.diverging_epoch is not None
-        return (
-            -1 if log is None else log.high_watermark,
-            -1 if log is None else log.start_offset,
-            0,
-            outcome.code,
-            diverges,
-        )
+        return -1, -1, 0, outcome.code, False
     if outcome.error != errors.NONE:
         return -1, -1, 0, outcome.error, False
-    return outcome.high_watermark, outcome.log_start_offset, len(outcome.records), errors.NONE, False
+    diverges = outcome.diverging_epoch is not None
+    return outcome.high_watermark, outcome.log_start_offset, len(outcome.records), errors.NONE, diverges
 
 
 def replica_id_of(context: RequestContext, request: Any) -> int:
@@ -356,40 +348,17 @@ def resolve(context: RequestContext, topic: bytes, index: int, by_id: bool) -> P
     return partition if partition is not None else FetchError(broker.missing_partition_error(name, index))
 
 
-def divergence(partition: Partition, asked: Asked) -> FetchError | None:
-    """Whether what the client read last is not in this log: then it is told where the two part (KIP-595)."""
-    if asked.last_fetched_epoch == NO_EPOCH:
-        return None
-    code = partition.leadership_error(asked.leader_epoch)
-    if code != errors.NONE:
-        return FetchError(code)
-    epoch, end_offset = partition.log.end_offset_for_epoch(asked.last_fetched_epoch)
-    if epoch == NO_EPOCH:
-        return FetchError(errors.OffsetOutOfRangeError.code)
-    if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
-        return FetchError(errors.NONE, (epoch, end_offset), partition.log)
-    return None
-
-
-def failure(index: int, error: FetchError) -> Fields:
+def failure(index: int, code: int) -> Fields:
     """One partition without records."""
-    fields: dict[str, Any] = {
+    return {
         "partition_index": index,
-        "error_code": error.code,
+        "error_code": code,
         "high_watermark": -1,
         "last_stable_offset": -1,
         "log_start_offset": -1,
         "aborted_transactions": None,
         "records": b"",
     }
-    if error.diverging_epoch is not None:
-        epoch, end_offset = error.diverging_epoch
-        fields["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
-    if error.log is not None:
-        fields["high_watermark"] = error.log.high_watermark
-        fields["last_stable_offset"] = error.log.last_stable_offset
-        fields["log_start_offset"] = error.log.start_offset
-    return fields
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
@@ -401,7 +370,7 @@ def error_response(context: RequestContext, request: Any, error: errors.KafkaErr
             {
                 "topic": topic.topic,
                 "topic_id": topic.topic_id,
-                "partitions": [failure(asked.partition, FetchError(error.code)) for asked in topic.partitions],
+                "partitions": [failure(asked.partition, error.code) for asked in topic.partitions],
             }
             for topic in request.topics
         ]
