@@ -19,6 +19,7 @@ import os
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
+from libcpp.vector cimport vector
 
 from kcore.platform.sync cimport (
     CLOCK_MONOTONIC, atomic_load_64, atomic_store_64, clock_gettime, pthread_mutex_destroy, pthread_mutex_init,
@@ -218,6 +219,19 @@ cdef class FetchSessionCache:
         with nogil:
             removed = self.remove(id)
         return bool(removed)
+
+    def session_ids(self) -> list[int]:
+        """Of the sessions that there are now, in no order."""
+        cdef vector[int32_t] ids
+        cdef unordered_map[int32_t, FetchSession*].iterator place
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            place = (<SessionTable*>self.table).by_id.begin()
+            while place != (<SessionTable*>self.table).by_id.end():
+                ids.push_back(dereference(place).first)
+                preincrement(place)
+            pthread_mutex_unlock(&self.lock)
+        return list(ids)
 
     @property
     def sessions(self) -> int:
