@@ -164,9 +164,7 @@ class Fetch:
         if is_throttled(self.context, attempt):
             # Without records, and without a session: all of it is asked for again.
             return {"session_id": NO_SESSION, "responses": []}
-        for (partition, _), outcome in zip(self.wanted, attempt.outcomes, strict=True):
-            if not isinstance(partition, FetchError) and not isinstance(outcome, FetchError):
-                partition.note_bytes_out(len(outcome.records))
+        self._count_bytes_out(attempt)
         outcomes = iter(attempt.outcomes)
         responses = [
             {
@@ -177,6 +175,11 @@ class Fetch:
             for topic in self.request.topics
         ]
         return {"session_id": self._open_session(attempt), "responses": responses}
+
+    def _count_bytes_out(self, attempt: FetchAttempt) -> None:
+        for (partition, _), outcome in zip(self.wanted, attempt.outcomes, strict=True):
+            if not isinstance(partition, FetchError) and not isinstance(outcome, FetchError):
+                partition.note_bytes_out(len(outcome.records))
 
     def _open_session(self, attempt: FetchAttempt) -> int:
         """The id of a session that knows what is being answered; NO_SESSION when none is asked for, or has room."""
@@ -230,6 +233,7 @@ class IncrementalFetch(Fetch):
             news = self._session.tell([told_by(outcome) for outcome in attempt.outcomes])
         except errors.InvalidFetchSessionEpochError as error:
             return {"error_code": error.code, "session_id": self._session.session_id, "responses": []}
+        self._count_bytes_out(attempt)
         responses: list[Any] = []
         previous = None
         for (_, asked), outcome, is_news in zip(self.wanted, attempt.outcomes, news, strict=True):
