@@ -218,10 +218,15 @@ class Admin:
         if not wanted:
             return {}, {}
         cluster = self.client.update_metadata(dict.fromkeys(partition.topic for partition in wanted))
+        leaders = {
+            TopicPartition(topic.name, info.partition): cluster.nodes.get(info.leader)
+            for topic in cluster.topics.values()
+            for info in topic.partitions
+        }
         by_leader: dict[Node, list[TopicPartition]] = {}
         failures: dict[TopicPartition, Failure] = {}
         for partition in wanted:
-            leader = cluster.leader_of(partition)
+            leader = leaders.get(partition)
             if leader is None:
                 failures[partition] = _why_no_leader(cluster, partition)
             else:
