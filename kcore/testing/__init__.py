@@ -6,7 +6,7 @@
         ... broker.bootstrap_servers ...
 
 `EmbeddedBroker`   starts, stops, kills, pauses one broker (`embedded_broker.py`)
-`FaultProxy`       stands between clients and any Kafka cluster (`fault_proxy.py`)
+`FaultProxy`       stands between clients and any Kafka cluster (`fault_proxy/`)
 `pytest_plugin`    the fixtures; pytest loads it by itself where the package is installed
 
 docs/testing.md shows all of it. Importing this package imports none of it: every pytest run of an environment that has
@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.testing.embedded_broker import EmbeddedBroker, start_all
     from kcore.testing.errors import BrokerDied, BrokerNotStarted, BrokerStuck, EmbeddedBrokerError
+    from kcore.testing.fault_proxy.proxy import FaultProxy
 
 _HOMES = {
     "BrokerDied": "errors",
@@ -26,9 +27,18 @@ _HOMES = {
     "BrokerStuck": "errors",
     "EmbeddedBroker": "embedded_broker",
     "EmbeddedBrokerError": "errors",
+    "FaultProxy": "fault_proxy.proxy",
     "start_all": "embedded_broker",
 }
-__all__ = ["BrokerDied", "BrokerNotStarted", "BrokerStuck", "EmbeddedBroker", "EmbeddedBrokerError", "start_all"]
+__all__ = [
+    "BrokerDied",
+    "BrokerNotStarted",
+    "BrokerStuck",
+    "EmbeddedBroker",
+    "EmbeddedBrokerError",
+    "FaultProxy",
+    "start_all",
+]
 
 
 def __getattr__(name: str) -> object:

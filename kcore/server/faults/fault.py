@@ -57,6 +57,7 @@ class Fault:
         execute: bool | None = None,
         **when: Any,
     ) -> None:
+        self.trigger = Trigger(**when)
         if not 0 <= delay_ms <= MAX_DELAY_MS or not 0 <= jitter_ms <= MAX_DELAY_MS:
             raise ValueError(f"delay_ms={delay_ms}, jitter_ms={jitter_ms}: must be between 0 and {MAX_DELAY_MS}")
         if after_bytes is not None and after_bytes < 0:
@@ -75,7 +76,6 @@ class Fault:
         self.drop = drop
         self.after_bytes = after_bytes
         self.execute = error is None if execute is None else execute
-        self.trigger = Trigger(**when)
         self._client_id = client_id
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms

@@ -1,0 +1,231 @@
+"""A client's connection through a FaultProxy: its socket, the broker's, and a flow for each direction.
+
+The proxy's loop calls it when a socket is ready and when something queued is due; nothing here blocks. Requests are
+remembered by their correlation ids until they are answered, so that answers are known by their API: in the order of
+requests, where those without an answer (acks=0) are passed over.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections import deque
+
+from kcore.logger import get_logger
+from kcore.protocol.protocol_errors import MessageError
+from kcore.testing.fault_proxy import address_rewriting
+from kcore.testing.fault_proxy.flow import Flow, FramePlan, FrameTooLarge
+from kcore.testing.fault_proxy.proxy_fault import REQUEST, RESPONSE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Set
+    from typing import Protocol
+
+    from kcore.testing.fault_proxy.proxy_fault import ProxyFault
+
+    class Surroundings(Protocol):
+        """What a connection asks of its proxy."""
+
+        selector: selectors.BaseSelector
+        max_frame_bytes: int
+
+        def translate(self, node: int, host: str, port: int) -> tuple[str, int]: ...
+        def strike(self, direction: str, api_key: int, nodes: Set[int]) -> ProxyFault | None: ...
+        def forget(self, connection: ProxyConnection) -> None: ...
+
+
+LOG = get_logger("kcore.testing.fault_proxy")
+
+RECEIVE_BYTES = 256 * 1024
+REQUEST_HEAD, RESPONSE_HEAD = 8, 4
+# Requests without an answer are forgotten when later ones are answered; beyond so many the oldest ones are.
+MAX_REMEMBERED_REQUESTS = 100_000
+
+
+class Requests:
+    """Frame rules of the direction to the broker; remembers what was asked."""
+
+    def __init__(self, proxy: Surroundings, nodes: Set[int]) -> None:
+        self._proxy = proxy
+        self._nodes = nodes
+        self.pending: deque[tuple[int, int, int]] = deque(maxlen=MAX_REMEMBERED_REQUESTS)
+
+    def on_frame(self, head: bytes) -> FramePlan:
+        api_key = int.from_bytes(head[:2], "big", signed=True)
+        version = int.from_bytes(head[2:4], "big", signed=True)
+        correlation_id = int.from_bytes(head[4:8], "big", signed=True)
+        self.pending.append((correlation_id, api_key, version))
+        return plan_of(self._proxy.strike(REQUEST, api_key, self._nodes), collect=False)
+
+    def on_collected(self, frame: bytes) -> bytes:
+        return frame
+
+
+class Responses:
+    """Frame rules of the direction to the client; rewrites addresses."""
+
+    def __init__(self, proxy: Surroundings, nodes: Set[int], requests: Requests) -> None:
+        self._proxy = proxy
+        self._nodes = nodes
+        self._requests = requests
+        self._answered = (-1, -1)
+
+    def on_frame(self, head: bytes) -> FramePlan:
+        api_key, version = self._answered = self._request_of(int.from_bytes(head[:4], "big", signed=True))
+        struck = self._proxy.strike(RESPONSE, api_key, self._nodes)
+        return plan_of(struck, collect=address_rewriting.is_addressed(api_key, version))
+
+    def on_collected(self, frame: bytes) -> bytes:
+        return address_rewriting.rewritten(*self._answered, frame, self._proxy.translate)
+
+    def _request_of(self, correlation_id: int) -> tuple[int, int]:
+        """API key and version of what is answered; -1 for what is no answer to anything (SASL's own frames)."""
+        pending = self._requests.pending
+        if not any(asked == correlation_id for asked, _, _ in pending):
+            return -1, -1
+        while True:
+            asked, api_key, version = pending.popleft()
+            if asked == correlation_id:
+                return api_key, version
+
+
+def plan_of(fault: ProxyFault | None, *, collect: bool) -> FramePlan:
+    if fault is None:
+        return FramePlan(collect=collect)
+    return FramePlan(collect=collect, delay_s=fault.delay_ms() / 1000, drop=fault.drop, cut_at=fault.cut_at())
+
+
+class Side:
+    """A socket: what arrives there goes into `inward`, what `outward` has is sent there."""
+
+    __slots__ = ("interest", "inward", "outward", "socket", "was_shut")
+
+    def __init__(self, end: socket.socket, inward: Flow, outward: Flow) -> None:
+        self.socket = end
+        self.inward = inward
+        self.outward = outward
+        self.interest = 0
+        self.was_shut = False
+
+
+class ProxyConnection:
+    """`nodes` are the ids of the broker that it leads to, as far as they are known; the proxy may learn more."""
+
+    def __init__(self, proxy: Surroundings, client: socket.socket, upstream: socket.socket, nodes: Set[int]) -> None:
+        self._proxy = proxy
+        self.nodes = nodes
+        self.is_paused = False
+        self.is_open = True
+        requests = Requests(proxy, nodes)
+        responses = Responses(proxy, nodes, requests)
+        to_broker = Flow(requests, REQUEST_HEAD)
+        to_client = Flow(responses, RESPONSE_HEAD, proxy.max_frame_bytes)
+        self._client = Side(client, to_broker, to_client)
+        self._upstream = Side(upstream, to_client, to_broker)
+        self._sides = (self._client, self._upstream)
+
+    def next_due(self) -> float | None:
+        """When something that is held back may be sent."""
+        if self.is_paused:
+            return None
+        waiting = [side.outward.next_due() for side in self._sides if not side.interest & selectors.EVENT_WRITE]
+        return min((due for due in waiting if due is not None), default=None)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether something was dropped on it, so that nothing more gets through."""
+        return any(side.inward.is_dead for side in self._sides)
+
+    def on_ready(self, side: Side, events: int, now: float) -> None:
+        """A socket can be read from or written to."""
+        try:
+            if events & selectors.EVENT_READ:
+                self._read(side, now)
+            self.advance(now)
+        except (OSError, FrameTooLarge, MessageError) as error:
+            if not isinstance(error, OSError):
+                LOG.warn("Closing a connection: %s", error)
+            self.close()
+
+    def _read(self, side: Side, now: float) -> None:
+        try:
+            data = side.socket.recv(RECEIVE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        if data:
+            side.inward.receive(data, now)
+        else:
+            side.inward.has_ended = True
+
+    def advance(self, now: float) -> None:
+        """Sends what is due, ends what is over, and says what it waits for."""
+        if not self.is_open or self.is_paused:
+            return
+        try:
+            for side in self._sides:
+                self._send(side, now)
+        except OSError:
+            self.close()
+            return
+        if any(side.outward.is_cut and side.outward.is_empty for side in self._sides) or self._is_over():
+            self.close()
+        else:
+            for side in self._sides:
+                self._watch(side, now)
+
+    def _is_over(self) -> bool:
+        """Both have closed, or one whose end cannot be told to the other any more."""
+        return all(side.inward.has_ended and side.inward.is_empty for side in self._sides) or any(
+            side.inward.has_ended and side.inward.is_dead for side in self._sides
+        )
+
+    def _send(self, side: Side, now: float) -> None:
+        while (piece := side.outward.due(now)) is not None:
+            try:
+                side.outward.sent(side.socket.send(piece))
+            except (BlockingIOError, InterruptedError):
+                return
+        if side.outward.has_ended and side.outward.is_empty and not side.outward.is_dead and not side.was_shut:
+            side.was_shut = True
+            side.socket.shutdown(socket.SHUT_WR)
+
+    def _watch(self, side: Side, now: float) -> None:
+        """Has the loop wait for what can be done at this side."""
+        interest = 0
+        if not side.inward.has_ended and not side.inward.is_full and not side.inward.is_cut:
+            interest |= selectors.EVENT_READ
+        if side.outward.due(now) is not None:
+            interest |= selectors.EVENT_WRITE
+        self._set_interest(side, interest)
+
+    def _set_interest(self, side: Side, interest: int) -> None:
+        if interest == side.interest:
+            return
+        selector, before, side.interest = self._proxy.selector, side.interest, interest
+        if not interest:
+            selector.unregister(side.socket)
+        elif before:
+            selector.modify(side.socket, interest, (self, side))
+        else:
+            selector.register(side.socket, interest, (self, side))
+
+    def pause(self) -> None:
+        """Nothing passes, in either direction, until `resume`."""
+        self.is_paused = True
+        for side in self._sides:
+            self._set_interest(side, 0)
+
+    def resume(self, now: float) -> None:
+        self.is_paused = False
+        self.advance(now)
+
+    def close(self) -> None:
+        """Ends both sides at once."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        for side in self._sides:
+            self._set_interest(side, 0)
+            side.socket.close()
+        self._proxy.forget(self)

@@ -1,0 +1,325 @@
+"""FaultProxy: stands between clients and any Kafka cluster, a local port a broker, and does what networks do.
+
+    with FaultProxy(broker.bootstrap_servers) as proxy:
+        producer = Producer({"bootstrap.servers": proxy.bootstrap_servers})
+        proxy.faults.delay(100, jitter_ms=50, seed=1)
+        proxy.faults.disconnect(after_bytes=10, api="Produce", times=1)
+        proxy.pause()
+
+Clients find the way through it, and no way past it, since the addresses in what brokers answer are rewritten
+(`address_rewriting.py`). A port is opened for a broker when an answer first names it. It reads what it passes on, so
+it takes plaintext listeners only, not TLS.
+
+Concurrency: one thread runs all connections; every method may be called from any other thread, and has had its effect
+when it returns.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+
+from kcore.server.faults.registry import FaultRegistry
+from kcore.testing.fault_proxy.connection import ProxyConnection
+from kcore.testing.fault_proxy.flow import MAX_FRAME_BYTES
+from kcore.testing.fault_proxy.proxy_fault import ProxyFault
+from kcore.testing.faults import Faults
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Set
+    from typing import Any, Self
+
+LOOPBACK = "127.0.0.1"
+BACKLOG = 128
+MAX_BROKERS = 1000
+MAX_CONNECTIONS = 2000
+WAKE = b"\x00"
+
+
+class Door:
+    """The local port of one broker: where it leads, and the ids that the cluster calls that broker by."""
+
+    __slots__ = ("address", "is_paused", "listener", "nodes")
+
+    def __init__(self, host: str, address: tuple[str, int]) -> None:
+        self.address = address
+        self.nodes: set[int] = set()
+        self.is_paused = False
+        self.listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            # Connections that have ended keep the port from nobody who listens there next.
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.listener.bind((host, 0))
+            self.listener.listen(BACKLOG)
+        except OSError:
+            self.listener.close()
+            raise
+        self.listener.setblocking(False)
+
+    @property
+    def port(self) -> int:
+        return int(self.listener.getsockname()[1])
+
+
+class FaultProxy:
+    """`bootstrap_servers` are those of the cluster, and may be down; `host` is where the proxy's own ports are."""
+
+    def __init__(self, bootstrap_servers: str, *, host: str = LOOPBACK, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        from kcore.client.network_client import parse_servers
+
+        self.host = host
+        self.max_frame_bytes = max_frame_bytes
+        self._servers = parse_servers(bootstrap_servers)
+        self._registry = FaultRegistry(ProxyFault, lambda active: None)
+        self.faults = Faults(ProxyFaults(self))
+        self._doors: dict[tuple[str, int], Door] = {}
+        self._connections: dict[ProxyConnection, Door] = {}
+        self._commands: deque[Callable[[], None]] = deque()
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+
+    # Its life
+
+    def start(self) -> Self:
+        """Opens a port for each bootstrap server and begins to pass on."""
+        self.selector: selectors.BaseSelector = selectors.DefaultSelector()
+        self._waker, self._woken = socket.socketpair()
+        self._woken.setblocking(False)
+        self.selector.register(self._woken, selectors.EVENT_READ, self._run_commands)
+        try:
+            for server in self._servers:
+                self._door_to(server)
+        except OSError:
+            self._leave()
+            self._close_wakers()
+            raise
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name="kcli-fault-proxy", daemon=True)
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Ends every connection and closes every port."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self._is_closing = True
+        self._waker.send(WAKE)
+        thread.join()
+        self._close_wakers()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # What a test asks of it
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients are given instead of the cluster's."""
+        return ",".join(f"{self._shown_host}:{self._doors[server].port}" for server in self._servers)
+
+    @property
+    def ports(self) -> dict[int, int]:
+        """Broker id -> local port, of the brokers that an answer has named so far."""
+        return {node: door.port for door in list(self._doors.values()) for node in sorted(door.nodes)}
+
+    @property
+    def connections(self) -> int:
+        """How many connections of clients are open."""
+        return len(self._connections)
+
+    def pause(self, node: int | None = None) -> None:
+        """Nothing passes to or from a broker, or any of them, until `resume`; connections stay open."""
+        self._do(lambda: self._set_paused(node, True))
+
+    def resume(self, node: int | None = None) -> None:
+        """Lets everything pass again, what has waited first."""
+        self._do(lambda: self._set_paused(node, False))
+
+    def disconnect(self, node: int | None = None) -> None:
+        """Ends the connections to a broker, or to any of them; new ones are taken."""
+        self._do(lambda: close_all(connection for connection, _ in self._of(node)))
+
+    def _of(self, node: int | None) -> list[tuple[ProxyConnection, Door]]:
+        return [
+            (connection, door) for connection, door in self._connections.items() if node is None or node in door.nodes
+        ]
+
+    def _set_paused(self, node: int | None, paused: bool) -> None:
+        for door in self._doors.values():
+            if node is None or node in door.nodes:
+                door.is_paused = paused
+        for connection, _ in self._of(node):
+            if paused:
+                connection.pause()
+            else:
+                connection.resume(time.monotonic())
+
+    def _do(self, action: Callable[[], object]) -> None:
+        """Has the loop do it, and returns when it has."""
+        if self._thread is None:
+            raise RuntimeError("the proxy does not run: call start(), or use it in a `with` block")
+        done = threading.Event()
+
+        def command() -> None:
+            action()
+            done.set()
+
+        self._commands.append(command)
+        self._waker.send(WAKE)
+        while not done.wait(1.0):
+            if not self._thread.is_alive():
+                raise RuntimeError("the proxy's thread has ended")
+
+    # The loop
+
+    def _run(self) -> None:
+        try:
+            while not self._is_closing:
+                now = time.monotonic()
+                due = [at for connection in self._connections if (at := connection.next_due()) is not None]
+                timeout = max(0.0, min(due) - now) if due else None
+                ready = self.selector.select(timeout)
+                now = time.monotonic()
+                for key, events in ready:
+                    if isinstance(key.data, tuple):
+                        connection, side = key.data
+                        if connection.is_open and not connection.is_paused:
+                            connection.on_ready(side, events, now)
+                    else:
+                        key.data()
+                if due:
+                    self._advance(now)
+        finally:
+            self._leave()
+
+    def _advance(self, now: float) -> None:
+        for connection in list(self._connections):
+            at = connection.next_due()
+            if at is not None and at <= now:
+                connection.advance(now)
+
+    def _run_commands(self) -> None:
+        self._woken.recv(4096)
+        while self._commands:
+            self._commands.popleft()()
+
+    def _accept(self, door: Door) -> None:
+        try:
+            client, _ = door.listener.accept()
+        except OSError:
+            return  # who wanted to connect has given up
+        if len(self._connections) >= MAX_CONNECTIONS:
+            client.close()
+            return
+        try:
+            upstream = connecting_to(door.address)
+        except OSError:
+            client.close()
+            return
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = ProxyConnection(self, client, upstream, door.nodes)
+        self._connections[connection] = door
+        if door.is_paused:
+            connection.pause()
+        else:
+            connection.advance(time.monotonic())
+
+    def _leave(self) -> None:
+        for connection in list(self._connections):
+            connection.close()
+        for door in self._doors.values():
+            door.listener.close()
+        self._doors.clear()
+        self.selector.close()
+
+    def _close_wakers(self) -> None:
+        """Not done by the loop: it may have ended before whoever wakes it does."""
+        self._waker.close()
+        self._woken.close()
+
+    def end_silent(self) -> None:
+        """Ends the connections on which something was dropped."""
+        if self._thread is not None:
+            self._do(lambda: close_all(connection for connection in list(self._connections) if connection.is_silent))
+
+    # What connections ask for
+
+    def strike(self, direction: str, api_key: int, nodes: Set[int]) -> ProxyFault | None:
+        """The fault that strikes a frame."""
+        fault: ProxyFault | None = self._registry.strike(lambda fault: fault.is_meant_for(direction, api_key, nodes))
+        return fault
+
+    def translate(self, node: int, host: str, port: int) -> tuple[str, int]:
+        """Where clients reach a broker: a port of the proxy's own."""
+        door = self._door_to((host, port))
+        door.nodes.add(node)
+        return self.host, door.port
+
+    def forget(self, connection: ProxyConnection) -> None:
+        self._connections.pop(connection, None)
+
+    def _door_to(self, address: tuple[str, int]) -> Door:
+        door = self._doors.get(address)
+        if door is None:
+            if len(self._doors) >= MAX_BROKERS:
+                raise OSError(f"more than {MAX_BROKERS} brokers")
+            door = self._doors[address] = Door(self.host, address)
+            self.selector.register(door.listener, selectors.EVENT_READ, lambda: self._accept(door))
+        return door
+
+    @property
+    def _shown_host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def connecting_to(address: tuple[str, int]) -> socket.socket:
+    """A socket that is on its way there; that nobody listens shows when it is read from."""
+    family, kind, protocol, _, resolved = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+    upstream = socket.socket(family, kind, protocol)
+    try:
+        upstream.setblocking(False)
+        upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        upstream.connect_ex(resolved)
+    except OSError:
+        upstream.close()
+        raise
+    return upstream
+
+
+def close_all(connections: Iterable[ProxyConnection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+class ProxyFaults:
+    """The proxy as a FaultControl."""
+
+    def __init__(self, proxy: FaultProxy) -> None:
+        self._proxy = proxy
+        self._registry = proxy._registry
+
+    def add(self, what: dict[str, Any]) -> int:
+        return self._registry.add(what)
+
+    def remove(self, number: int) -> None:
+        self._registry.remove(number)
+
+    def clear(self) -> None:
+        """Connections that went silent end: nothing could be said on them any more."""
+        self._registry.clear()
+        self._proxy.end_silent()
+
+    def hits(self, number: int) -> int:
+        return self._registry.hits(number)
+
+    def wait(self, number: int, hits: int, timeout_s: float) -> bool:
+        return self._registry.wait(number, hits, timeout_s)

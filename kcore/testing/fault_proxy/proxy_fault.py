@@ -1,0 +1,100 @@
+"""One fault of a FaultProxy: which frames it is meant for, when it strikes, and what it does to the connection."""
+
+from __future__ import annotations
+
+from kcore.protocol import apis
+from kcore.server.faults.trigger import Trigger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from typing import Any
+
+REQUEST, RESPONSE = "request", "response"
+MAX_DELAY_MS = 3_600_000
+
+
+class ProxyFault:
+    """Made of what a test says:
+
+    `api`                      Kafka's name of the API; None for all of them
+    `node`                     only connections to the broker of this id
+    `direction`                "response" (unless said otherwise) or "request"
+    `times, skip, probability, seed`   see Trigger
+    `delay_ms, jitter_ms`      how long the frame, and what follows it in its direction, is held back
+    `drop`                     from this frame on nothing gets through in its direction: the line is dead, not closed
+    `after_bytes, jitter_bytes`   the connection is cut after so many bytes of the frame, those of its length among them
+    """
+
+    __slots__ = (
+        "_after_bytes",
+        "_delay_ms",
+        "_jitter_bytes",
+        "_jitter_ms",
+        "api_key",
+        "direction",
+        "drop",
+        "node",
+        "number",
+        "trigger",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        api: str | None = None,
+        node: int | None = None,
+        direction: str = RESPONSE,
+        delay_ms: int = 0,
+        jitter_ms: int = 0,
+        drop: bool = False,
+        after_bytes: int | None = None,
+        jitter_bytes: int = 0,
+        **when: Any,
+    ) -> None:
+        self.trigger = Trigger(**when)
+        if not 0 <= delay_ms <= MAX_DELAY_MS or not 0 <= jitter_ms <= MAX_DELAY_MS:
+            raise ValueError(f"delay_ms={delay_ms}, jitter_ms={jitter_ms}: must be between 0 and {MAX_DELAY_MS}")
+        if (after_bytes is not None and after_bytes < 0) or jitter_bytes < 0:
+            raise ValueError(f"after_bytes={after_bytes}, jitter_bytes={jitter_bytes}: must not be negative")
+        if direction not in (REQUEST, RESPONSE):
+            raise ValueError(f"direction={direction!r}: must be {REQUEST} or {RESPONSE}")
+        if drop and after_bytes is not None:
+            raise ValueError("drop and after_bytes exclude each other: a connection goes silent or is cut")
+        if not (delay_ms or jitter_ms or drop or after_bytes is not None):
+            raise ValueError("a fault without effect: delay_ms, drop or after_bytes must be given")
+        self.number = number
+        self.api_key = None if api is None else api_key_of(api)
+        self.node = node
+        self.direction = direction
+        self.drop = drop
+        self._delay_ms = delay_ms
+        self._jitter_ms = jitter_ms
+        self._after_bytes = after_bytes
+        self._jitter_bytes = jitter_bytes
+
+    def is_meant_for(self, direction: str, api_key: int, nodes: Container[int]) -> bool:
+        return (
+            direction == self.direction
+            and (self.api_key is None or api_key == self.api_key)
+            and (self.node is None or self.node in nodes)
+        )
+
+    def delay_ms(self) -> int:
+        """How long one frame is held back."""
+        return self.trigger.between(self._delay_ms, self._delay_ms + self._jitter_ms)
+
+    def cut_at(self) -> int | None:
+        """After how many bytes of one frame the connection is cut; None when it is not."""
+        if self._after_bytes is None:
+            return None
+        return self.trigger.between(self._after_bytes, self._after_bytes + self._jitter_bytes)
+
+
+def api_key_of(name: str) -> int:
+    """The key of any API; ValueError lists them."""
+    for api in apis.BY_KEY.values():
+        if api.name == name:
+            return api.key
+    raise ValueError(f"API {name!r}: must be one of {', '.join(sorted(api.name for api in apis.BY_KEY.values()))}")
