@@ -27,9 +27,10 @@ def handle(context: RequestContext, request: Any) -> Fields:
     """The coordinator of each key."""
     key_type = request.key_type if context.api_version >= FIRST_WITH_KEY_TYPE else GROUP_KEY
     if context.api_version < FIRST_BATCHED:
-        return find(context, request.key, key_type)
+        found_one = find(context, request.key, key_type)
+        return {**found_one, "error_message": found_one["error_message"] or "NONE"}
     found = [{"key": key, **find(context, key, key_type)} for key in request.coordinator_keys]
-    # Without an error the single answer has no message, and these have an empty one.
+    # Without an error, Kafka's single answer has the word NONE for a message, and these have an empty one.
     return {"coordinators": [{**one, "error_message": one["error_message"] or ""} for one in found]}
 
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.interop.admin_scenario.steps import cluster, configs, groups, partitions, quotas, records, topics
+from tests.interop.admin_scenario.steps import (
+    cluster,
+    configs,
+    groups,
+    internal_topics,
+    partitions,
+    quotas,
+    records,
+    topics,
+    versions,
+)
 
 STEPS = (
     *topics.STEPS,
@@ -11,5 +21,7 @@ STEPS = (
     *configs.STEPS,
     *quotas.STEPS,
     *groups.STEPS,
+    *internal_topics.STEPS,
     *cluster.STEPS,
+    *versions.STEPS,
 )

@@ -28,6 +28,9 @@ STEPS = (
     java("describe features", "describeFeatures"),
     kafka_python("describe features", lambda admin: admin.describe_features()),
     tool("describe", "kafka-features", "describe"),
+    tool("upgrade an unknown feature", "kafka-features", "upgrade", "--feature", "no.such.feature=1"),
+    tool("downgrade an unknown feature", "kafka-features", "downgrade", "--feature", "no.such.feature=0"),
+    tool("disable an unknown feature", "kafka-features", "disable", "--feature", "no.such.feature"),
     java("update an unknown feature", "updateFeatures", features={"no.such.feature": [1, "UPGRADE"]}),
     java("update a feature too far", "updateFeatures", features={"metadata.version": [99, "UPGRADE"]}),
     java(

@@ -10,7 +10,7 @@ from kafka.admin import ConfigResource as PythonResource
 from kafka.admin import ConfigResourceType as PythonType
 
 from kcore.protocol import apis
-from tests.interop.admin_scenario.step import aiokafka, confluent, java, kafka_python, tool, wire
+from tests.interop.admin_scenario.step import FILE, aiokafka, confluent, java, kafka_python, tool, wire
 
 TOPIC = ["TOPIC", "tuned"]
 BROKER = ["BROKER", "1"]
@@ -19,6 +19,9 @@ LOGGERS = ["BROKER_LOGGER", "1"]
 TOPICS = ("--entity-type", "topics", "--entity-name", "tuned")
 BROKERS = ("--entity-type", "brokers", "--entity-name", "1")
 DEFAULT_BROKER = ("--entity-type", "brokers", "--entity-default")
+LOGGER = ("--entity-type", "broker-loggers", "--entity-name", "1")
+METRICS = ("--entity-type", "client-metrics", "--entity-name", "watched")
+GROUP = ("--entity-type", "groups", "--entity-name", "tuned-group")
 # What brokers can have in common; paths, listeners and KRaft's own keys cannot.
 BROKER_KEYS = (
     *("log.retention.ms", "log.retention.hours", "log.segment.bytes", "log.cleaner.threads", "num.io.threads"),
@@ -320,4 +323,30 @@ STEPS = (
     java("describe loggers", "describeConfigs", resources=[LOGGERS], only=["root"]),
     java("change a logger", "incrementalAlterConfigs", resources=[[*LOGGERS, [["SET", "no.such.logger", "DEBUG"]]]]),
     java("change a logger to no level", "incrementalAlterConfigs", resources=[[*LOGGERS, [["SET", "root", "LOUD"]]]]),
+    tool("describe a logger", "kafka-configs", "--describe", *LOGGER),
+    tool("alter a logger", "kafka-configs", "--alter", *LOGGER, "--add-config", "no.such.logger=INFO"),
+    # Other kinds of resources
+    tool("describe client metrics", "kafka-configs", "--describe", *METRICS),
+    tool("alter client metrics", "kafka-configs", "--alter", *METRICS, "--add-config", "interval.ms=1000"),
+    tool(
+        "alter client metrics to what cannot be", "kafka-configs", "--alter", *METRICS, "--add-config", "interval.ms=1"
+    ),
+    tool("delete of client metrics", "kafka-configs", "--alter", *METRICS, "--delete-config", "interval.ms"),
+    tool("describe a group", "kafka-configs", "--describe", *GROUP),
+    tool("alter a group", "kafka-configs", "--alter", *GROUP, "--add-config", "consumer.session.timeout.ms=50000"),
+    tool("alter a group's unknown key", "kafka-configs", "--alter", *GROUP, "--add-config", "no.such.key=1"),
+    tool("delete of a group", "kafka-configs", "--alter", *GROUP, "--delete-config", "consumer.session.timeout.ms"),
+    tool(
+        "describe an unknown kind", "kafka-configs", "--describe", "--entity-type", "planets", "--entity-name", "mars"
+    ),
+    tool(
+        "alter from a file",
+        "kafka-configs",
+        "--alter",
+        *TOPICS,
+        "--add-config-file",
+        FILE,
+        file="flush.ms=3\nflush.messages=4\n",
+    ),
+    tool("describe what the file said", "kafka-configs", "--describe", *TOPICS),
 )

@@ -5,6 +5,16 @@ from __future__ import annotations
 from tests.interop.admin_scenario.step import java, tool
 
 CLIENTS = ("--entity-type", "clients")
+USER_AND_CLIENT = (
+    "--entity-type",
+    "users",
+    "--entity-name",
+    "carl",
+    "--entity-type",
+    "clients",
+    "--entity-name",
+    "app",
+)
 
 STEPS = (
     java(
@@ -79,6 +89,56 @@ STEPS = (
         "delete a quota of a client",
         "kafka-configs",
         *("--alter", *CLIENTS, "--entity-name", "loader", "--delete-config", "producer_byte_rate"),
+    ),
+    tool(
+        "alter a user's client",
+        "kafka-configs",
+        *("--alter", *USER_AND_CLIENT, "--add-config", "consumer_byte_rate=2048,request_percentage=150"),
+    ),
+    tool("describe a user's client", "kafka-configs", "--describe", *USER_AND_CLIENT),
+    tool(
+        "delete quotas of a user's client",
+        "kafka-configs",
+        *("--alter", *USER_AND_CLIENT, "--delete-config", "consumer_byte_rate,request_percentage"),
+    ),
+    tool(
+        "alter an address",
+        "kafka-configs",
+        *(
+            "--alter",
+            "--entity-type",
+            "ips",
+            "--entity-name",
+            "198.51.100.7",
+            "--add-config",
+            "connection_creation_rate=5",
+        ),
+    ),
+    tool(
+        "delete a quota of an address",
+        "kafka-configs",
+        *(
+            "--alter",
+            "--entity-type",
+            "ips",
+            "--entity-name",
+            "198.51.100.7",
+            "--delete-config",
+            "connection_creation_rate",
+        ),
+    ),
+    tool(
+        "alter what is no address",
+        "kafka-configs",
+        *(
+            "--alter",
+            "--entity-type",
+            "ips",
+            "--entity-name",
+            "no address",
+            "--add-config",
+            "connection_creation_rate=5",
+        ),
     ),
     java(
         "take quotas away",

@@ -24,15 +24,19 @@ DELETE_BEYOND = '{"partitions": [{"topic": "records", "partition": 1, "offset": 
 DELETE_NOTHING = '{"partitions": [], "version": 1}'
 
 
-def produce(about: str, topic: str, partition: int, producer_id: int = -1, sequence: int = 0) -> Step:
-    """A batch with a record for each of the times, with its number as key and value."""
-    builder = MemoryRecordsBuilder(
-        2, 0, 1 << 20, 0, False, producer_id, *((-1, -1) if producer_id < 0 else (0, sequence))
-    )
+def batch(producer_id: int = -1, sequence: int = 0) -> bytes:
+    """A record for each of the times, with its number as key and value."""
+    producer = (-1, -1, -1) if producer_id < 0 else (producer_id, 0, sequence)
+    builder = MemoryRecordsBuilder(2, 0, 1 << 20, 0, False, *producer)
     for number, timestamp in enumerate(TIMES):
         builder.append(timestamp, b"%d" % number, b"%d" % number)
     builder.close()
-    data = [{"index": partition, "records": bytes(builder.buffer())}]
+    return bytes(builder.buffer())
+
+
+def produce(about: str, topic: str, partition: int, producer_id: int = -1, sequence: int = 0) -> Step:
+    """Writes a batch."""
+    data = [{"index": partition, "records": batch(producer_id, sequence)}]
     return wire(
         about, apis.PRODUCE, 9, acks=-1, timeout_ms=10_000, topic_data=[{"name": topic, "partition_data": data}]
     )
@@ -135,6 +139,9 @@ STEPS = (
     tool("of some partitions", "kafka-get-offsets", "--topic-partitions", "records:1,empty:0-1"),
     tool("by pattern", "kafka-get-offsets", "--topic", "(rec|emp).*"),
     tool("of an unknown topic", "kafka-get-offsets", "--topic", "unknown"),
+    tool("at no time", "kafka-get-offsets", "--topic", "records", "--time", "teatime"),
+    tool("latest tiered", "kafka-get-offsets", "--topic", "records", "--time", "latest-tiered"),
+    tool("of no partitions", "kafka-get-offsets", "--topic-partitions", "records:one"),
     tool("earliest local", "kafka-get-offsets", "--topic", "records", "--time", "earliest-local"),
     # Producers
     java("describe producers", "describeProducers", partitions=["records-0", "records-1"]),
