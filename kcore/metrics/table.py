@@ -109,7 +109,7 @@ REQUESTS = (
         ("request", "version"),
         "requests",
         f"{REQUEST_TYPE},name=RequestsPerSec",
-        "Requests answered, by API and version.",
+        "Requests answered, by API and version. Fetch is not split by who fetches, as no followers do yet.",
     ),
     Metric(
         "kafka_network_requestmetrics_errors_total",
@@ -127,7 +127,7 @@ REQUESTS = (
     request_time("ResponseQueueTimeMs", "From the finished answer to the network thread's taking it up."),
     request_time("ResponseSendTimeMs", "From there to the answer's last byte sent."),
     request_size("RequestBytes", "Sizes of requests."),
-    request_size("ResponseBytes", "Sizes of answers."),
+    Metric("kcli_network_responsebytes", HISTOGRAM, ("request",), "bytes", None, "Sizes of answers."),
 )
 
 NETWORK = (
@@ -330,6 +330,14 @@ SERVER = (
         "partitions",
         "kafka.controller:type=KafkaController,name=GlobalPartitionCount",
         "Partitions of the cluster.",
+    ),
+    Metric(
+        "kafka_controller_kafkacontroller_activebrokercount",
+        GAUGE,
+        (),
+        "brokers",
+        "kafka.controller:type=KafkaController,name=ActiveBrokerCount",
+        "Brokers that are registered.",
     ),
     Metric(
         "kafka_controller_kafkacontroller_offlinepartitionscount",

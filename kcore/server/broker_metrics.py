@@ -105,7 +105,7 @@ class BrokerMetrics:
             for time_name, (counts, sum_ns) in api.times.items():
                 yield f"kafka_network_requestmetrics_{time_name.lower()}", (name,), duration_histogram(counts, sum_ns)
             yield "kafka_network_requestmetrics_requestbytes", (name,), size_histogram(*api.request_bytes)
-            yield "kafka_network_requestmetrics_responsebytes", (name,), size_histogram(*api.response_bytes)
+            yield "kcli_network_responsebytes", (name,), size_histogram(*api.response_bytes)
 
     def network(self) -> Iterator[Sample]:
         """Threads, queues, connections, bytes."""
@@ -211,6 +211,7 @@ class ServerState:
         partitions = list(image.partitions())
         prefix = "kafka_controller_kafkacontroller"
         yield f"{prefix}_activecontrollercount", (), 1
+        yield f"{prefix}_activebrokercount", (), len(image.brokers)
         yield f"{prefix}_globaltopiccount", (), len(image.topics)
         yield f"{prefix}_globalpartitioncount", (), len(partitions)
         yield f"{prefix}_offlinepartitionscount", (), sum(state.leader < 0 for state in partitions)

@@ -104,7 +104,7 @@ def test_bytes_out_are_what_a_consumer_was_sent(broker: BrokerProcess) -> None:
     after = scrape_when(broker, lambda found: grown(before, found, f"{REQUEST}_requests_total", **left) >= 1)
     assert after.value(f"{TOPIC}_bytesout_total", topic="out") == log_bytes(broker, "out")
     assert after.value(f"{TOPIC}_totalfetchrequests_total", topic="out") > 0
-    assert grown(before, after, f"{REQUEST}_responsebytes_sum", request="Fetch") > log_bytes(broker, "out")
+    assert grown(before, after, "kcli_network_responsebytes_sum", request="Fetch") > log_bytes(broker, "out")
     for api in ("JoinGroup", "SyncGroup", "OffsetCommit", "LeaveGroup"):
         assert grown(before, after, f"{REQUEST}_requests_total", request=api) >= 1, api
 
