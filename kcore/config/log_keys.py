@@ -41,6 +41,7 @@ KEYS = (
     unused("log.cleaner.threads", INT, 1, at_least(0), mode=CLUSTER_WIDE),
     ConfigKey("log.cleanup.policy", LIST, ("delete",), subset_of("compact", "delete"), mode=CLUSTER_WIDE),
     unused("log.dir.failure.timeout.ms", LONG, 30_000, at_least(1), LOW),
+    ConfigKey("log.flush.group.commit", BOOLEAN, False, importance=HIGH),
     ConfigKey("log.flush.interval.messages", LONG, LONG_MAX, at_least(1), HIGH, CLUSTER_WIDE),
     ConfigKey("log.flush.interval.ms", LONG, None, importance=HIGH, mode=CLUSTER_WIDE),
     ConfigKey("log.flush.offset.checkpoint.interval.ms", INT, 60_000, at_least(0), HIGH),

@@ -2,8 +2,10 @@
 
 Names live in one ordered map of absolute paths, a file's bytes in address space reserved once, so that a mapping stays
 where it is while the file grows. Semantics and errnos are RealDisk's; the conformance suite holds both to them. What is
-different: a file holds at most `max_file_bytes`, a mapping shows bytes past the file's end as zeros instead of raising
-SIGBUS, and durability is trivial, for nothing survives the process.
+different: a file holds at most `max_file_bytes`, and a mapping shows bytes past the file's end as zeros instead of raising
+SIGBUS. Nothing survives the process; but with `volatile_cache` the disk survives a loss of power as a machine's would:
+`cut_power` lets every sync fail from then on, and `restore_power` brings back the bytes that were there at each file's
+last fdatasync, under the names that their directories had at their last sync.
 
 Time is the machine's, or, when `now_ms` is given, stands still until `advance`.
 
@@ -11,7 +13,7 @@ Concurrency: one lock around everything, held for a copy at most.
 """
 
 from libc.errno cimport (
-    EAGAIN, EBADF, EEXIST, EFBIG, EINTR, EINVAL, EISDIR, ENOENT, ENOMEM, ENOTDIR, ENOTEMPTY, errno,
+    EAGAIN, EBADF, EEXIST, EFBIG, EINTR, EINVAL, EIO, EISDIR, ENOENT, ENOMEM, ENOTDIR, ENOTEMPTY, errno,
 )
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset, strchr
@@ -22,7 +24,8 @@ from cython.operator cimport dereference, preincrement
 from posix.fcntl cimport O_ACCMODE, O_CREAT, O_EXCL, O_RDONLY, O_TRUNC, O_WRONLY
 from kcore.platform.disk cimport Disk, DiskOperations, DiskStat, EntryVisitor, iovec
 from kcore.platform.sync cimport (
-    CLOCK_MONOTONIC, CLOCK_REALTIME, atomic_add_64, atomic_load_64, clock_gettime, pthread_mutex_destroy,
+    CLOCK_MONOTONIC, CLOCK_REALTIME, atomic_add_64, atomic_load_64, clock_gettime, pthread_cond_broadcast,
+    pthread_cond_destroy, pthread_cond_init, pthread_cond_t, pthread_cond_wait, pthread_mutex_destroy,
     pthread_mutex_init, pthread_mutex_lock, pthread_mutex_t, pthread_mutex_unlock, timespec,
 )
 
@@ -69,6 +72,8 @@ cdef cppclass Node:
     size_t usable
     int uses                     # names, descriptors and mappings
     int lock_holder              # descriptor that holds flock, or -1
+    string synced                # what a loss of power leaves of a file,
+    ordered_map[string, Node*] synced_names  # and of a directory; each a use
 
     __init__() nogil:
         this.is_directory = False
@@ -79,8 +84,16 @@ cdef cppclass Node:
         this.lock_holder = -1
 
     __dealloc__() nogil:
+        this.forget_synced_names()
         if this.data != NULL:
             c_munmap(this.data, this.reserved)
+
+    void forget_synced_names() noexcept nogil:
+        cdef ordered_map[string, Node*].iterator i = this.synced_names.begin()
+        while i != this.synced_names.end():
+            drop(dereference(i).second)
+            preincrement(i)
+        this.synced_names.clear()
 
     int make_usable(size_t size, size_t limit) noexcept nogil:
         cdef void* memory
@@ -137,10 +150,20 @@ cdef cppclass Files:
     size_t max_file_bytes
     bint virtual_clock
     int64_t clock_ns             # since 1970, when virtual
+    bint volatile_cache
+    bint power_is_cut
+    bint syncs_are_held
+    int waiting_syncs
+    int64_t file_syncs           # that succeeded
+    pthread_cond_t syncs_changed
 
     __init__() nogil:
         pthread_mutex_init(&this.lock, NULL)
+        pthread_cond_init(&this.syncs_changed, NULL)
         this.next_descriptor = FIRST_DESCRIPTOR
+        this.volatile_cache = this.power_is_cut = this.syncs_are_held = False
+        this.waiting_syncs = 0
+        this.file_syncs = 0
 
     __dealloc__() nogil:
         cdef ordered_map[string, Node*].iterator name = this.names.begin()
@@ -151,7 +174,15 @@ cdef cppclass Files:
         while descriptor != this.descriptors.end():
             drop(dereference(descriptor).second.node)
             preincrement(descriptor)
+        pthread_cond_destroy(&this.syncs_changed)
         pthread_mutex_destroy(&this.lock)
+
+    void wait_while_held() noexcept nogil:
+        this.waiting_syncs += 1
+        pthread_cond_broadcast(&this.syncs_changed)
+        while this.syncs_are_held:
+            pthread_cond_wait(&this.syncs_changed, &this.lock)
+        this.waiting_syncs -= 1
 
     Node* find(const string& path) noexcept nogil:
         cdef ordered_map[string, Node*].iterator found = this.names.find(path)
@@ -457,6 +488,51 @@ cdef int flock_locked(Files* files, int descriptor, int operation) noexcept nogi
     return 0
 
 
+cdef int sync_locked(Files* files, Node* node) noexcept nogil:
+    if node == NULL:
+        return -EBADF
+    if files.power_is_cut:
+        return -EIO
+    files.file_syncs += 1
+    if files.volatile_cache and not node.is_directory:
+        node.synced.clear()
+        if node.size > 0:
+            node.synced.append(<const char*>node.data, <size_t>node.size)
+    return 0
+
+
+cdef void sync_names_locked(Files* files, Node* directory, const string& prefix) noexcept nogil:
+    cdef ordered_map[string, Node*].iterator i = files.names.upper_bound(prefix)
+    cdef ordered_map[string, Node*] names
+    cdef string name
+    while i != files.names.end() and starts_with(dereference(i).first, prefix):
+        name = dereference(i).first.substr(prefix.size())
+        if strchr(name.c_str(), c"/") == NULL:
+            dereference(i).second.uses += 1
+            names[name] = dereference(i).second
+        preincrement(i)
+    directory.forget_synced_names()
+    directory.synced_names = names
+
+
+cdef void restore_locked(Files* files, const string& path, Node* node, ordered_map[string, Node*]* names) noexcept nogil:
+    """A directory's synced names, and theirs, with the files' synced bytes."""
+    cdef ordered_map[string, Node*].iterator i
+    node.uses += 1
+    node.lock_holder = -1
+    names[0][path] = node
+    if not node.is_directory:
+        node.resize(0, files.max_file_bytes)
+        node.resize(<int64_t>node.synced.size(), files.max_file_bytes)
+        if node.synced.size():
+            memcpy(node.data, node.synced.data(), node.synced.size())
+        return
+    i = node.synced_names.begin()
+    while i != node.synced_names.end():
+        restore_locked(files, directory_prefix(path) + dereference(i).first, dereference(i).second, names)
+        preincrement(i)
+
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
@@ -550,7 +626,8 @@ cdef int memory_fdatasync(void* context, int descriptor) noexcept nogil:
     cdef Files* files = <Files*>context
     cdef int outcome
     pthread_mutex_lock(&files.lock)
-    outcome = 0 if files.opened(descriptor) != NULL else -EBADF
+    files.wait_while_held()
+    outcome = sync_locked(files, files.opened(descriptor))
     pthread_mutex_unlock(&files.lock)
     return outcome
 
@@ -634,6 +711,10 @@ cdef int memory_fsync_directory(void* context, const char* path) noexcept nogil:
         outcome = -ENOENT
     elif not node.is_directory:
         outcome = -ENOTDIR
+    elif files.power_is_cut:
+        outcome = -EIO
+    elif files.volatile_cache:
+        sync_names_locked(files, node, directory_prefix(normalized(path)))
     pthread_mutex_unlock(&files.lock)
     return outcome
 
@@ -683,13 +764,14 @@ cdef int64_t memory_monotonic_ns(void* context) noexcept nogil:
 cdef class MemoryDisk(Disk):
     """A disk of its own, empty but for `/`; with `now_ms` also a clock of its own.
 
-    `advance` moves that clock, both the wall's and the monotonic one.
+    `advance` moves that clock, both the wall's and the monotonic one. With `volatile_cache` it can lose power.
     """
 
-    def __cinit__(self, now_ms=None, size_t max_file_bytes=DEFAULT_MAX_FILE_BYTES):
+    def __cinit__(self, now_ms=None, size_t max_file_bytes=DEFAULT_MAX_FILE_BYTES, bint volatile_cache=False):
         cdef Files* files = new Files()
         cdef DiskOperations* table = &self.operations
         files.max_file_bytes = max_file_bytes
+        files.volatile_cache = volatile_cache
         files.virtual_clock = now_ms is not None
         files.clock_ns = 0 if now_ms is None else <int64_t>now_ms * 1000000
         files.add(string(b"/"), True)
@@ -726,6 +808,77 @@ cdef class MemoryDisk(Disk):
         if not files.virtual_clock or milliseconds < 0:
             raise ValueError("only a disk made with now_ms has a clock to move, and only forward")
         atomic_add_64(&files.clock_ns, milliseconds * 1000000)
+
+    def hold_syncs(self):
+        """Lets every fdatasync from now on wait for `release_syncs`."""
+        cdef Files* files = <Files*>self.operations.context
+        with nogil:
+            pthread_mutex_lock(&files.lock)
+            files.syncs_are_held = True
+            pthread_mutex_unlock(&files.lock)
+
+    def release_syncs(self):
+        """Lets those that wait go on, and no other wait."""
+        cdef Files* files = <Files*>self.operations.context
+        with nogil:
+            pthread_mutex_lock(&files.lock)
+            files.syncs_are_held = False
+            pthread_cond_broadcast(&files.syncs_changed)
+            pthread_mutex_unlock(&files.lock)
+
+    def wait_for_held_sync(self):
+        """Returns once somebody waits in an fdatasync."""
+        cdef Files* files = <Files*>self.operations.context
+        with nogil:
+            pthread_mutex_lock(&files.lock)
+            while files.waiting_syncs == 0:
+                pthread_cond_wait(&files.syncs_changed, &files.lock)
+            pthread_mutex_unlock(&files.lock)
+
+    @property
+    def file_syncs(self):
+        """How many fdatasyncs there were."""
+        cdef Files* files = <Files*>self.operations.context
+        cdef int64_t count
+        with nogil:
+            pthread_mutex_lock(&files.lock)
+            count = files.file_syncs
+            pthread_mutex_unlock(&files.lock)
+        return count
+
+    def cut_power(self):
+        """From now on nothing becomes durable any more: every sync fails with EIO, those that are held too."""
+        cdef Files* files = <Files*>self.operations.context
+        with nogil:
+            pthread_mutex_lock(&files.lock)
+            files.power_is_cut = True
+            files.syncs_are_held = False
+            pthread_cond_broadcast(&files.syncs_changed)
+            pthread_mutex_unlock(&files.lock)
+
+    def restore_power(self):
+        """What was durable is all that there is; descriptors of before are closed."""
+        cdef Files* files = <Files*>self.operations.context
+        cdef ordered_map[string, Node*] names
+        cdef ordered_map[string, Node*].iterator name
+        cdef ordered_map[int, OpenFile].iterator descriptor
+        if not files.volatile_cache:
+            raise ValueError("only a disk made with volatile_cache has something to lose")
+        with nogil:
+            pthread_mutex_lock(&files.lock)
+            files.power_is_cut = False
+            restore_locked(files, string(b"/"), files.find(string(b"/")), &names)
+            name = files.names.begin()
+            while name != files.names.end():
+                drop(dereference(name).second)
+                preincrement(name)
+            descriptor = files.descriptors.begin()
+            while descriptor != files.descriptors.end():
+                drop(dereference(descriptor).second.node)
+                preincrement(descriptor)
+            files.descriptors.clear()
+            files.names = names
+            pthread_mutex_unlock(&files.lock)
 
     @property
     def open_descriptors(self):

@@ -59,6 +59,9 @@ cdef class Partition:
     cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil
     # Whether every in-sync replica has what precedes `offset`; the error of a produce that waits for it otherwise.
     cdef bint is_replicated_to(self, int64_t offset, int16_t* error) noexcept nogil
+    # The same for what a producer asked for: of the leader alone with acks=1, where only group commit makes it wait.
+    cdef bint is_acknowledged(self, int16_t acks, int64_t offset, int16_t* error) noexcept nogil
+    cdef void log_was_flushed(self) noexcept nogil
     cdef bint advance_high_watermark(self) noexcept nogil
     cdef void wake_waiters(self) noexcept nogil
     # From now on `watch.changed` is called for every record, change of leadership and the end. False once that has come:

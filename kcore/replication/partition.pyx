@@ -5,7 +5,9 @@ leadership, so that no append of an old epoch follows the change. Order: leader_
 The purgatories are told after leader_lock is released. Nothing on the produce and fetch path needs the GIL.
 
 The high watermark is the smallest log end offset of the in-sync replicas; with this broker alone in the ISR it
-is the log end offset, by the same rule.
+is the log end offset, by the same rule. With `log.flush.group.commit` the leader's own part of it is what is on the
+device: consumers see no record that a loss of power could take back, as with flush.messages=1, where the flush comes
+before the append is published.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -32,6 +34,9 @@ from kcore.replication.partition_watch cimport (
 from kcore.storage.leader_epoch_cache cimport EpochEntry
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 from kcore.storage.segment cimport LogSegment, segment_release
+
+cdef enum:
+    ALL_REPLICAS = -1
 
 cdef uint64_t last_key = 0
 
@@ -81,8 +86,11 @@ cdef class Partition:
         topic_counters_add(&self.appended_before, &log.appended, 1)
         last_key += 1
         self.key = last_key
+        with nogil:
+            log.tell_of_flushes(<void*>self, tell_of_flush)
 
     def __dealloc__(self):
+        # Its log has stopped telling: `close` came before, or the log's own.
         free(self.remotes)
         watchers_destroy(&self.watchers)
         pthread_rwlock_destroy(&self.leader_lock)
@@ -123,6 +131,8 @@ cdef class Partition:
         with nogil:
             self.advance_high_watermark()
             self.wake_waiters()
+            # What a crash left unflushed is not shown before it is on the device.
+            self.log.request_commit()
 
     def set_min_in_sync(self, int count):
         """`min.insync.replicas` changed."""
@@ -140,6 +150,7 @@ cdef class Partition:
             pthread_rwlock_unlock(&self.leader_lock)
             self.fetch_purgatory.cancel(self.key)
             self.produce_purgatory.cancel(self.key)
+            self.log.stop_telling(<void*>self)
             watchers_dismiss(&self.watchers, self.fetch_purgatory)
 
     cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil:
@@ -177,7 +188,7 @@ cdef class Partition:
         return error
 
     cdef bint advance_high_watermark(self) noexcept nogil:
-        cdef int64_t smallest = self.log.log_end_offset()
+        cdef int64_t smallest = self.log.acknowledged_end()
         cdef int32_t position
         pthread_rwlock_rdlock(&self.leader_lock)
         for position in range(self.remote_count):
@@ -216,6 +227,22 @@ cdef class Partition:
         if not enough:
             error[0] = NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return True
+
+    cdef bint is_acknowledged(self, int16_t acks, int64_t offset, int16_t* error) noexcept nogil:
+        error[0] = NONE
+        if self.log.commits_in_groups:
+            if self.log.is_offline():
+                error[0] = KAFKA_STORAGE_ERROR
+                return True
+            if acks != ALL_REPLICAS and self.log.acknowledged_end() < offset:
+                error[0] = self.check_leadership(NO_LEADER_EPOCH)
+                return error[0] != NONE
+        return acks != ALL_REPLICAS or self.is_replicated_to(offset, error)
+
+    cdef void log_was_flushed(self) noexcept nogil:
+        if self.advance_high_watermark():
+            self.wake_waiters()
+        self.produce_purgatory.check_and_complete(self.key)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -291,6 +318,11 @@ cdef class Partition:
         with nogil:
             self.append_to_leader(copy, size, acks, origin, &result)
             free(copy)
+            if internal and result.error == NONE and self.log.commits_in_groups:
+                # A coordinator answers when this returns. Who comes second finds the work done.
+                if self.log.flush_to_disk(True) < 0:
+                    result.error = KAFKA_STORAGE_ERROR
+                self.log_was_flushed()
         return append_outcome(&result)
 
     def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1,
@@ -360,6 +392,10 @@ cdef class Partition:
     def is_in_use(self):
         """Whether a native thread still holds a pointer to this object."""
         return atomic_load_32(&self.pins) > 0
+
+
+cdef void tell_of_flush(void* partition) noexcept nogil:
+    (<Partition>partition).log_was_flushed()
 
 
 cdef void set_append_error(AppendResult* result, int16_t error) noexcept nogil:

@@ -15,8 +15,13 @@ class DelayedRequests:
         timeout_ms: int,
         wake: Callable[[], None],
     ) -> None: ...
-    def wait_for_replicas(
-        self, purgatory: Purgatory, appends: list[tuple[Partition, int]], timeout_ms: int, wake: Callable[[], None]
+    def wait_for_acknowledgement(
+        self,
+        purgatory: Purgatory,
+        appends: list[tuple[Partition, int]],
+        acks: int,
+        timeout_ms: int,
+        wake: Callable[[], None],
     ) -> None: ...
 
-def replication_error(partition: Partition, required_offset: int) -> int: ...
+def acknowledgement_error(partition: Partition, acks: int, required_offset: int) -> int: ...

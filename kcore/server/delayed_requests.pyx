@@ -33,6 +33,7 @@ cdef struct DelayedRequest:
     int64_t number
     int isolation
     int64_t min_bytes
+    int16_t acks
     int32_t count
     Watched watched[1]           # `count` of them follow
 
@@ -75,12 +76,13 @@ cdef class DelayedRequests:
             index += 1
         self.watch(purgatory, request, timeout_ms)
 
-    def wait_for_replicas(self, Purgatory purgatory not None, list appends not None, int64_t timeout_ms,
-                          object wake) -> None:
-        """Calls `wake()` once every (partition, offset) is replicated up to its offset, or the time is over."""
+    def wait_for_acknowledgement(self, Purgatory purgatory not None, list appends not None, int16_t acks,
+                                 int64_t timeout_ms, object wake) -> None:
+        """Calls `wake()` once every (partition, offset) has up to its offset what `acks` asks, or the time is over."""
         cdef DelayedRequest* request = self.new_request(len(appends), wake)
         cdef int32_t index = 0
-        request.operation.try_complete = is_replicated
+        request.operation.try_complete = is_acknowledged
+        request.acks = acks
         for partition, required_offset in appends:
             request.watched[index].partition = (<Partition?>partition).pin()
             request.watched[index].required_offset = required_offset
@@ -124,13 +126,13 @@ cdef class DelayedRequests:
             LOG.error("A delayed request failed", cause=error)
 
 
-def replication_error(Partition partition not None, int64_t required_offset) -> int:
+def acknowledgement_error(Partition partition not None, int16_t acks, int64_t required_offset) -> int:
     """What a produce that waits for `required_offset` is answered now: REQUEST_TIMED_OUT means that it still waits."""
     cdef int16_t error
-    cdef bint replicated
+    cdef bint acknowledged
     with nogil:
-        replicated = partition.is_replicated_to(required_offset, &error)
-    return error if replicated else <int16_t>REQUEST_TIMED_OUT
+        acknowledged = partition.is_acknowledged(acks, required_offset, &error)
+    return error if acknowledged else <int16_t>REQUEST_TIMED_OUT
 
 
 cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
@@ -150,13 +152,13 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
     return False
 
 
-cdef bint is_replicated(DelayedOperation* operation) noexcept nogil:
+cdef bint is_acknowledged(DelayedOperation* operation) noexcept nogil:
     cdef DelayedRequest* request = <DelayedRequest*>operation
     cdef int32_t index
     cdef int16_t error
     for index in range(request.count):
-        if not (<Partition>request.watched[index].partition).is_replicated_to(
-                request.watched[index].required_offset, &error):
+        if not (<Partition>request.watched[index].partition).is_acknowledged(
+                request.acks, request.watched[index].required_offset, &error):
             return False
     return True
 

@@ -5,6 +5,7 @@ from kcore.platform.disk cimport Disk, DiskOperations
 from kcore.platform.sync cimport pthread_mutex_t
 from kcore.record.batch cimport BatchHeader
 from kcore.record.validator cimport ValidationRules
+from kcore.storage.log_committer cimport CommitTicket, LogCommitter
 from kcore.storage.segment cimport LogSegment
 
 cdef struct LogLimits:           # a snapshot of the topic's configuration, replaced as a whole under append_lock
@@ -51,6 +52,9 @@ cdef class LocalLog:
     cdef bint directory_changed                  # names to be synced by the next flush
     cdef bint birth_is_durable                   # the directory's own name too, and whose it is; under flush_lock
     cdef int32_t changed                         # anything that checkpoints and flushing are about, since last asked
+    cdef LogCommitter committer                  # None unless acks wait for a flush
+    cdef bint commits_in_groups                  # there is one
+    cdef CommitTicket ticket
     cdef bint closed
 
     # --- callers hold segments_lock
@@ -98,6 +102,13 @@ cdef class LocalLog:
     cdef int offline_unless_done(self, int outcome) noexcept nogil
     cdef bint is_offline(self) noexcept nogil
     cdef void note_change(self) noexcept nogil
+    # The end of what may be acknowledged and shown to consumers, for all that this log has to say.
+    cdef int64_t acknowledged_end(self) noexcept nogil
+    # With group commit: has what was appended flushed soon, unless it is on the device already.
+    cdef void request_commit(self) noexcept nogil
+    # With group commit: `flushed(listener)` is called after every flush by the committer; the other one ends that.
+    cdef void tell_of_flushes(self, void* listener, void (*flushed)(void* listener) noexcept nogil) noexcept nogil
+    cdef void stop_telling(self, void* listener) noexcept nogil
 
 
 # What native code needs of a LogConfig.

@@ -8,12 +8,12 @@ offline for good: nothing more is written, so that what is on disk stays a prefi
 Concurrency: `append_lock` serialises appends, rolls, truncation, deletion; `segments_lock`, held for a few
 instructions, guards the list, `size_bytes` of segments together with the log end, and the recent boundaries. The list
 and the log end change only under both, so either lock is enough to read them. `flush_lock` lets one flush run at a
-time. Order: flush_lock, append_lock, segments_lock.
+time. Order: flush_lock, append_lock, segments_lock. The committer's lock is taken under none of them.
 """
 
 from os import fsdecode
 
-from libc.errno cimport EBADMSG, EMFILE, ENFILE, ENOENT, ENOMEM
+from libc.errno cimport EAGAIN, EBADMSG, EMFILE, ENFILE, ENOENT, ENOMEM
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc, realloc
@@ -28,6 +28,7 @@ from kcore.platform.sync cimport (
 )
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.index_file cimport index_is_full
+from kcore.storage.log_committer cimport CommitTicket, LogCommitter
 from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
@@ -70,12 +71,17 @@ cdef class LocalLog:
         self.jitter_state = <uint64_t>self.disk.monotonic_ns(self.disk.context) | 1
         self.flushed_at_ms = self.disk.now_ms(self.disk.context)
         self.changed = True
+        memset(&self.ticket, 0, sizeof(self.ticket))
+        self.ticket.log = <void*>self
+        self.ticket.flush = flush_for_committer
         if self.directory_path == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         cdef int32_t i
         cdef LogSegment* following
+        if self.committer is not None:
+            self.committer.leave(&self.ticket)
         for i in range(self.segment_count):
             # A truncation that failed half-way leaves segments here that wait for deletion as well.
             if not self.segment_list[i].deleted:
@@ -110,6 +116,28 @@ cdef class LocalLog:
 
     cdef bint is_offline(self) noexcept nogil:
         return atomic_load_32(&self.failure_errno) != 0
+
+    # --- group commit -----------------------------------------------------------------------------------------------
+
+    def set_committer(self, LogCommitter committer not None):
+        """From now on appends count once they were flushed; before anyone uses the log. Such a log has to be closed."""
+        self.committer = committer
+        self.commits_in_groups = True
+
+    cdef int64_t acknowledged_end(self) noexcept nogil:
+        return atomic_load_64(&self.flushed_offset if self.commits_in_groups else &self.next_offset)
+
+    cdef void request_commit(self) noexcept nogil:
+        if self.commits_in_groups and atomic_load_64(&self.flushed_offset) < atomic_load_64(&self.next_offset):
+            self.committer.commit(&self.ticket)
+
+    cdef void tell_of_flushes(self, void* listener, void (*flushed)(void* listener) noexcept nogil) noexcept nogil:
+        if self.commits_in_groups:
+            self.committer.set_listener(&self.ticket, listener, flushed)
+
+    cdef void stop_telling(self, void* listener) noexcept nogil:
+        if self.commits_in_groups:
+            self.committer.clear_listener(&self.ticket, listener)
 
     cdef void note_change(self) noexcept nogil:
         if not atomic_load_32(&self.changed):
@@ -666,6 +694,12 @@ cdef class LocalLog:
                 segment_close_idle(self.segment_list[i], 1)
             pthread_mutex_unlock(&self.segments_lock)
             pthread_mutex_unlock(&self.append_lock)
+
+
+cdef int flush_for_committer(void* log) noexcept nogil:
+    cdef int outcome = (<LocalLog>log).flush_to_disk(True)
+    # A shortage passes, and leaves the log online.
+    return -EAGAIN if outcome == -EMFILE or outcome == -ENFILE or outcome == -ENOMEM else outcome
 
 
 cdef SegmentInfo segment_info(LogSegment* segment):

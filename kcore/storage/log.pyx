@@ -306,6 +306,7 @@ cdef class Log(LocalLog):
 
     cdef int16_t flush_if_due(self) noexcept nogil:
         cdef int outcome
+        self.request_commit()
         if self.log_end_offset() - atomic_load_64(&self.flushed_offset) < self.limits.flush_messages:
             return NONE
         outcome = self.flush_to_disk(True)
@@ -772,6 +773,8 @@ cdef class Log(LocalLog):
         cdef int outcome = 0
         cdef int32_t i
         with nogil:
+            if self.commits_in_groups:
+                self.committer.leave(&self.ticket)
             # A flush that is under way ends first: both would sync and close the active segment's indexes.
             pthread_mutex_lock(&self.flush_lock)
             pthread_mutex_lock(&self.append_lock)

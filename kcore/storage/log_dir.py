@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kcore.platform.disk import Disk
     from kcore.storage.checkpoints import TopicPartition
     from kcore.storage.clean_logs import CleanLog
+    from kcore.storage.log_committer import LogCommitter
 
 log = get_logger(__name__)
 
@@ -53,6 +54,7 @@ class LogDir:
         "_disk",
         "_lock_descriptor",
         "checkpoint_lock",
+        "committer",
         "failure",
         "had_clean_shutdown",
         "left_clean",
@@ -73,6 +75,8 @@ class LogDir:
         self.had_clean_shutdown = False
         # How that shutdown left the logs.
         self.left_clean: dict[TopicPartition, CleanLog] = {}
+        # With log.flush.group.commit: who flushes for all that wait.
+        self.committer: LogCommitter | None = None
         # The names of checkpoints that do not say any more what the logs would.
         self.stale_checkpoints: set[str] = set()
         # Why the directory is out of use; None while it is in use.
@@ -88,7 +92,9 @@ class LogDir:
 
         Raises LogDirLockedError, CorruptFileError, or OSError when the directory cannot be used.
         """
-        self._disk.mkdirs(self.path)
+        if not self._disk.exists(self.path):
+            self._disk.mkdirs(self.path)
+            self._disk.fsync_dir(self.path.rpartition("/")[0] or "/")
         try:
             self._lock_descriptor = self._disk.lock(f"{self.path}/{LOCK_FILE}")
         except BlockingIOError:

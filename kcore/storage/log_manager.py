@@ -28,6 +28,7 @@ from kcore.storage.checkpoints import HIGH_WATERMARK_FILE, LOG_START_OFFSET_FILE
 from kcore.storage.directory_name import DELETE_SUFFIX, directory_name, renamed
 from kcore.storage.directory_removal import remove_directory
 from kcore.storage.log import take_changed
+from kcore.storage.log_committer import LogCommitter
 from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir_scan import LogDirScan
 from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_descriptor_shortage
@@ -160,6 +161,7 @@ class LogManager:
             with self._log_dirs.guard(log_dir):
                 log_dir.take_clean_shutdown()
                 log_dir.stale_checkpoints.update(CHECKPOINTS)
+                self._start_committer(log_dir)
                 scan.run()
                 scans.append(scan)
         _check_duplicates(scans)
@@ -173,6 +175,11 @@ class LogManager:
         self._log_dirs.check_any_online()
         self._is_started = True
         self._schedule_tasks()
+
+    def _start_committer(self, log_dir: LogDir) -> None:
+        if self._config.flag("log.flush.group.commit"):
+            log_dir.committer = LogCommitter()
+            log_dir.committer.start()
 
     def _open_segment_limit(self) -> int:
         """`kcli.log.max.open.segments`, a descriptor each; the others are for connections."""
@@ -202,6 +209,9 @@ class LogManager:
                 self._initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)
 
     def _add(self, key: TopicPartition, entry: ManagedLog) -> None:
+        committer = entry.log_dir.committer
+        if committer is not None:
+            entry.log.set_committer(committer)
         self._logs[key] = entry
         entry.log_dir.log_count += 1
         entry.log_dir.stale_checkpoints.update(CHECKPOINTS)
@@ -589,6 +599,10 @@ class LogManager:
         with self._lock:
             self._logs.clear()
             self._unflushed.clear()
+        for log_dir in self._log_dirs:
+            committer, log_dir.committer = log_dir.committer, None
+            if committer is not None:
+                committer.shutdown()
         self._log_dirs.close()
 
     def _on_every_log(self, method: str) -> None:

@@ -20,6 +20,12 @@ TEXTS = {
     "log.dir.failure.timeout.ms": (
         "How long a KRaft broker may take to tell the controller of a failed log directory before it stops."
     ),
+    "log.flush.group.commit": (
+        "Whether a producer is answered, with acks=1 and acks=all, only when its records are on the device. One "
+        "fdatasync serves all that wait at that moment, so that throughput grows with the number of producers; with "
+        "log.flush.interval.messages=1 each append has one of its own. Consumers see records once they are on the "
+        "device. Not in Apache Kafka."
+    ),
     "log.flush.interval.messages": "The default of flush.messages.",
     "log.flush.interval.ms": "The default of flush.ms.",
     "log.flush.offset.checkpoint.interval.ms": "How often recovery points are written to disk.",

@@ -4,8 +4,8 @@ Two passes: the first resolves and pins every partition and looks at what could 
 an internal topic, a transactional id, records that the version forbids, a codec that the system lacks), and leaves the
 whole request to `handlers/produce.py` if anything does; the second appends, and can only end in an answer.
 
-With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended. It is encoded
-at once; only the partitions' error codes may still change, and are patched in place.
+With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended, and with
+`log.flush.group.commit` until the leader has it on the device, with acks=1 too. It is encoded at once; only the partitions' error codes may still change, and are patched in place.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -40,7 +40,7 @@ cdef enum:
     FIRST_VERSION_WITH_LOG_START_OFFSET = 5
     FIRST_VERSION_WITH_RECORD_ERRORS = 8
     ATTRIBUTES_LOW_BYTE = 22
-    ALL_REPLICAS = -1
+    NO_ACKS = 0
 
 # A partition whose part of the answer waits for replication.
 cdef struct PendingPartition:
@@ -55,6 +55,7 @@ cdef struct DelayedProduce:
     int32_t throttle_ms
     Output answer
     bint failed                  # a partition answers with an error
+    int16_t acks
     int32_t count
     PendingPartition pending[1]  # `count` of them follow
 
@@ -115,7 +116,7 @@ cdef class ProducePath:
     cdef Disposition append_all(self, NativeRequest* request, const ProduceRequest* produce, void** partitions,
                                 Response* response) noexcept nogil:
         cdef Output answer = Output(NULL, 0, 0, False)
-        cdef DelayedProduce* delayed = new_delayed(<void*>self, produce.partition_count)
+        cdef DelayedProduce* delayed = new_delayed(<void*>self, produce.acks, produce.partition_count)
         cdef int32_t topic_position
         cdef int32_t throttle_ms
         cdef bint failed = False
@@ -193,18 +194,18 @@ cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic,
             failed = True
             (<ProducePath>delayed.path).server.errors.add(PRODUCE_KEY, error, 1)
         put_int32(answer, records.index)
-        if produce.acks == ALL_REPLICAS and error == NONE:
-            wait_for_replicas(delayed, partitions[position], result.last_offset + 1, answer)
+        if produce.acks != NO_ACKS and error == NONE:
+            wait_unless_acknowledged(delayed, partitions[position], result.last_offset + 1, answer)
         write_result(answer, produce, &result)
     put_no_tags(answer, produce.flexible)
     return failed
 
 
-cdef inline void wait_for_replicas(DelayedProduce* delayed, void* partition, int64_t required_offset,
-                                   Output* answer) noexcept nogil:
+cdef inline void wait_unless_acknowledged(DelayedProduce* delayed, void* partition, int64_t required_offset,
+                                          Output* answer) noexcept nogil:
     cdef int16_t error
     cdef PendingPartition* pending = &delayed.pending[delayed.count]
-    if (<Partition>partition).is_replicated_to(required_offset, &error) and error == NONE:
+    if (<Partition>partition).is_acknowledged(delayed.acks, required_offset, &error) and error == NONE:
         return
     pending.partition = partition
     pending.required_offset = required_offset
@@ -238,24 +239,25 @@ cdef Disposition hand_over(Output* answer, Response* response) noexcept nogil:
     return RESPONDED if target != NULL else CLOSE
 
 
-cdef DelayedProduce* new_delayed(void* path, int32_t capacity) noexcept nogil:
+cdef DelayedProduce* new_delayed(void* path, int16_t acks, int32_t capacity) noexcept nogil:
     cdef DelayedProduce* delayed = <DelayedProduce*>calloc(
         1, sizeof(DelayedProduce) + <size_t>capacity * sizeof(PendingPartition))
     if delayed != NULL:
         delayed.path = path
-        delayed.operation.try_complete = is_replicated
+        delayed.acks = acks
+        delayed.operation.try_complete = is_acknowledged
         delayed.operation.complete = answer_delayed
         delayed.operation.release = free_delayed
     return delayed
 
 
-cdef bint is_replicated(DelayedOperation* operation) noexcept nogil:
+cdef bint is_acknowledged(DelayedOperation* operation) noexcept nogil:
     cdef DelayedProduce* delayed = <DelayedProduce*>operation
     cdef int32_t position
     cdef int16_t error
     for position in range(delayed.count):
-        if not (<Partition>delayed.pending[position].partition).is_replicated_to(
-                delayed.pending[position].required_offset, &error):
+        if not (<Partition>delayed.pending[position].partition).is_acknowledged(
+                delayed.acks, delayed.pending[position].required_offset, &error):
             return False
     return True
 
@@ -269,7 +271,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
     response_init(&response)
     for position in range(delayed.count):
         pending = &delayed.pending[position]
-        if not (<Partition>pending.partition).is_replicated_to(pending.required_offset, &error):
+        if not (<Partition>pending.partition).is_acknowledged(delayed.acks, pending.required_offset, &error):
             error = REQUEST_TIMED_OUT
         if error != NONE:
             delayed.failed = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kcore import errors
 from kcore.metadata.image import INTERNAL_TOPICS
 from kcore.quota.client_quota_manager import PRODUCE as PRODUCE_QUOTA
-from kcore.server.delayed_requests import replication_error
+from kcore.server.delayed_requests import acknowledgement_error
 from kcore.server.produce_rules import produce_records_error
 from kcore.server.record_codecs import readable_batch
 
@@ -49,7 +49,7 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
         finish_unacknowledged(context, fields)
         return None
     if waiting:
-        wait_for_replicas(context, request.timeout_ms, fields, waiting)
+        wait_for_acknowledgement(context, request, fields, waiting)
         return None
     return fields
 
@@ -71,9 +71,9 @@ def append(
         outcome = partition.append_records(readable_batch(records), acks)
     except errors.KafkaError as error:
         return failure(data.index, error.code, error.message)
-    if acks == ALL_REPLICAS and outcome.error == errors.NONE:
+    if acks != NO_ACKS and outcome.error == errors.NONE:
         required_offset = outcome.last_offset + 1
-        if replication_error(partition, required_offset) != errors.NONE:
+        if acknowledgement_error(partition, acks, required_offset) != errors.NONE:
             waiting.append((partition, required_offset))
     return describe(data.index, outcome)
 
@@ -122,10 +122,10 @@ def finish_unacknowledged(context: RequestContext, fields: Fields) -> None:
         context.respond_nothing()
 
 
-def wait_for_replicas(
-    context: RequestContext, timeout_ms: int, fields: Fields, waiting: list[tuple[Partition, int]]
+def wait_for_acknowledgement(
+    context: RequestContext, request: Any, fields: Fields, waiting: list[tuple[Partition, int]]
 ) -> None:
-    """Answers once the in-sync replicas have everything; who does not by then is answered with an error."""
+    """Answers once everything has what `acks` asks (replicas, with group commit the device); else with an error."""
     required = {(partition.topic, partition.index): (partition, offset) for partition, offset in waiting}
 
     def answer() -> Fields:
@@ -133,12 +133,12 @@ def wait_for_replicas(
             for part in topic["partition_responses"]:
                 partition, offset = required.get((topic["name"], part["index"]), (None, 0))
                 if partition is not None:
-                    part["error_code"] = replication_error(partition, offset)
+                    part["error_code"] = acknowledgement_error(partition, request.acks, offset)
         return fields
 
     broker = context.broker
-    broker.delayed_requests.wait_for_replicas(
-        broker.produce_purgatory, waiting, timeout_ms, context.respond_later(answer)
+    broker.delayed_requests.wait_for_acknowledgement(
+        broker.produce_purgatory, waiting, request.acks, request.timeout_ms, context.respond_later(answer)
     )
 
 
