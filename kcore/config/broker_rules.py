@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     Values = Callable[[str], ConfigValue]
 
 MEBIBYTE = 1 << 20
+# A connection's number has eight bits for its network thread.
+MAX_NETWORK_THREADS = 256
 RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
@@ -27,6 +29,10 @@ def check_values(values: Values) -> None:
     _require(
         _number(values, "max.connections.per.ip", 1) > 0 or bool(values("max.connections.per.ip.overrides")),
         "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+    )
+    _require(
+        _number(values, "num.network.threads", 1) <= MAX_NETWORK_THREADS,
+        f"num.network.threads must be at most {MAX_NETWORK_THREADS}",
     )
     _check_address_overrides(values("max.connections.per.ip.overrides"))
     queued, largest = _number(values, "queued.max.request.bytes", -1), _number(values, "socket.request.max.bytes", 1)

@@ -11,7 +11,7 @@ cdef class Acceptor:
     cdef int32_t listener_count
     cdef void* processors[256]   # Processor
     cdef list processor_owners
-    cdef int32_t processor_count
+    cdef int32_t processor_count # how many of them get new connections
     cdef int32_t next_processor
     cdef SocketOptions options
     cdef RequestChannel channel
@@ -22,6 +22,8 @@ cdef class Acceptor:
     cdef int spare               # a descriptor to give up when there are no others
     cdef int32_t stopping
 
+    cdef int add_processor(self, Processor processor) except -1
+    cdef void take_turns_among(self, int32_t count) noexcept
     cdef int watch(self, int descriptor, int datum) except -1
     cdef void loop(self) noexcept nogil
     cdef void accept_from(self, int32_t listener) noexcept nogil

@@ -57,14 +57,12 @@ cdef class Acceptor:
 
     def __init__(self, list processors, RequestChannel channel):
         cdef Processor processor
-        cdef int32_t i
         if not 0 < len(processors) <= MAX_PROCESSORS:
             raise ValueError(f"num.network.threads must be between 1 and {MAX_PROCESSORS}, not {len(processors)}")
-        self.processor_owners = processors
-        self.processor_count = <int32_t>len(processors)
-        for i in range(self.processor_count):
-            processor = processors[i]
-            self.processors[i] = <void*>processor
+        self.processor_owners = []
+        for processor in processors:
+            self.add_processor(processor)
+        self.take_turns_among(<int32_t>len(processors))
         self.channel = channel
         self.epoll = epoll_create1(EPOLL_CLOEXEC)
         self.wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
@@ -81,6 +79,16 @@ cdef class Acceptor:
             close_descriptor(self.wakeup)
         if self.epoll >= 0:
             close_descriptor(self.epoll)
+
+    cdef int add_processor(self, Processor processor) except -1:
+        """One more that `take_turns_among` may count in; it is kept for as long as the acceptor lives."""
+        self.processors[len(self.processor_owners)] = <void*>processor
+        self.processor_owners.append(processor)
+        return 0
+
+    cdef void take_turns_among(self, int32_t count) noexcept:
+        """From the next connection on the first `count` processors get one after another."""
+        atomic_store_32(&self.processor_count, count)
 
     cdef int watch(self, int descriptor, int datum) except -1:
         cdef epoll_event event
@@ -165,8 +173,10 @@ cdef class Acceptor:
         getsockname(socket, <sockaddr*>&address, &size)
         endpoint_from_address(&address, &local)
         set_connection_options(socket, &self.options)
+        if self.next_processor >= atomic_load_32(&self.processor_count):
+            self.next_processor = 0
         (<Processor>self.processors[self.next_processor]).adopt(socket, listener, &client, &local)
-        self.next_processor = (self.next_processor + 1) % self.processor_count
+        self.next_processor += 1
 
     cdef bint turn_away(self, int32_t listener) noexcept nogil:
         """Accepts and closes one client by means of the spare descriptor; False when that was not possible either."""

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from kcore.network.acceptor cimport Acceptor
 from kcore.network.dispatch cimport DispatchTable
+from kcore.network.processor cimport Processor
 from kcore.network.request cimport ResponseSink
 from kcore.network.request_channel cimport RequestChannel
 from kcore.network.request_metrics cimport RequestErrors
@@ -21,11 +22,20 @@ cdef class SocketServer(ResponseSink):
     cdef list bound
     cdef list processors
     cdef list threads
+    cdef list factories
     cdef object acceptor_thread
+    cdef object resizing         # a lock: held while processors are added, and while it is said that no more may be
+    cdef int64_t max_request_bytes
+    cdef int64_t max_idle_ns
+    cdef int64_t spin_ns
+    cdef int64_t free_buffer_limit
+    cdef int64_t buffer_idle_ns
     cdef void* reactor[256]      # Processor, by the number that a connection's id carries
     cdef int32_t processor_count
     cdef int64_t open_connections
     cdef readonly RequestErrors errors
+
+    cdef Processor add_processor(self)
 
     # Queues a response for a connection from any thread, takes over its parts, unmutes the connection once it is
     # queued; frees it silently when the connection is gone. Takes the processor's queue lock only.

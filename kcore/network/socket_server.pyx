@@ -4,7 +4,9 @@ Life: `start` binds and begins to serve; `stop_accepting` closes the listening s
 what is in flight, at most for its timeout, and ends them. Handler threads and purgatories must go on working until
 `shutdown` has returned, for it is their answers that it waits for; answers that come later are dropped.
 
-Concurrency: `respond` may be called from any thread, without the GIL. The rest belongs to the thread that runs the broker.
+Concurrency: `respond` may be called from any thread, without the GIL, and `resize` from any with it. The rest belongs to
+the thread that runs the broker. A connection stays with the processor that got it, and its number carries that processor's:
+so processors are added while others work, and those that are too many get no new connections but live on.
 """
 
 import threading
@@ -18,7 +20,7 @@ from kcore.network.request_channel cimport RequestChannel
 from kcore.network.request_metrics cimport RequestErrors
 from kcore.network.response cimport Response, response_free
 from kcore.platform.disk cimport Disk
-from kcore.platform.sync cimport atomic_load_64
+from kcore.platform.sync cimport atomic_load_32, atomic_load_64, atomic_store_32
 from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
 from kcore.network.request_log import RequestRing
@@ -54,7 +56,6 @@ cdef class SocketServer(ResponseSink):
         list factories=None,
         ClientQuotaManager quotas=None,
     ):
-        cdef Processor processor
         if not 0 < num_network_threads <= MAX_PROCESSORS:
             raise ValueError(f"num.network.threads must be between 1 and {MAX_PROCESSORS}, not {num_network_threads}")
         self.listeners = listeners
@@ -66,19 +67,16 @@ cdef class SocketServer(ResponseSink):
         self.errors = RequestErrors()
         self.threads = []
         self.processors = []
+        self.resizing = threading.Lock()
+        self.max_request_bytes = max_request_bytes
+        self.max_idle_ns = max_idle_ms * 1000000
+        self.spin_ns = spin_us * 1000
+        self.free_buffer_limit = free_buffer_bytes
+        self.buffer_idle_ns = buffer_idle_ms * 1000000
         channel.attach(self)
-        factories = [PlaintextFactory() for _ in listeners] if factories is None else factories
-        for index in range(num_network_threads):
-            processor = Processor(index, channel, dispatch, disk, self.quotas, factories)
-            processor.connection_count = &self.open_connections
-            processor.limits.max_request_bytes = max_request_bytes
-            processor.limits.max_idle_ns = max_idle_ms * 1000000
-            processor.selector.max_spin_ns = spin_us * 1000
-            processor.limits.buffer_idle_ns = buffer_idle_ms * 1000000
-            processor.pool.max_free_bytes = <size_t>free_buffer_bytes
-            self.processors.append(processor)
-            self.reactor[<int>index] = <void*>processor
-        self.processor_count = num_network_threads
+        self.factories = [PlaintextFactory() for _ in listeners] if factories is None else factories
+        for _ in range(num_network_threads):
+            self.add_processor()
         self.acceptor = Acceptor(self.processors, channel)
         self.acceptor.connection_count = &self.open_connections
         self.acceptor.max_connections = max_connections
@@ -86,10 +84,43 @@ cdef class SocketServer(ResponseSink):
         self.acceptor.options.receive_buffer_bytes = receive_buffer_bytes
         self.acceptor.options.backlog = backlog
 
+    cdef Processor add_processor(self):
+        """One more, which can be answered through from here on."""
+        cdef int32_t index = self.processor_count
+        cdef Processor processor = Processor(index, self.channel, self.dispatch, self.disk, self.quotas, self.factories)
+        processor.connection_count = &self.open_connections
+        processor.limits.max_request_bytes = self.max_request_bytes
+        processor.limits.max_idle_ns = self.max_idle_ns
+        processor.selector.max_spin_ns = self.spin_ns
+        processor.limits.buffer_idle_ns = self.buffer_idle_ns
+        processor.pool.max_free_bytes = <size_t>self.free_buffer_limit
+        self.processors.append(processor)
+        self.reactor[index] = <void*>processor
+        atomic_store_32(&self.processor_count, index + 1)
+        return processor
+
+    def resize(self, int count) -> None:
+        """How many processors get new connections from now on, as many as are wanted being made; ValueError beyond 256.
+
+        Does nothing once the server is shutting down.
+        """
+        cdef Processor processor
+        if not 0 < count <= MAX_PROCESSORS:
+            raise ValueError(f"num.network.threads must be between 1 and {MAX_PROCESSORS}, not {count}")
+        with self.resizing:
+            if self.acceptor_thread is None:
+                return
+            while self.processor_count < count:
+                index = self.processor_count
+                processor = self.add_processor()
+                self.threads.append(start_thread(f"kafka-network-thread-{index}", processor.run))
+                self.acceptor.add_processor(processor)
+            self.acceptor.take_turns_among(count)
+
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil:
         cdef int processor = processor_of(connection)
         response.completed_ns = self.now_ns()
-        if processor < self.processor_count:
+        if processor < atomic_load_32(&self.processor_count):
             (<Processor>self.reactor[processor]).post_response(connection, response)
         else:
             response_free(response)
@@ -120,10 +151,11 @@ cdef class SocketServer(ResponseSink):
 
     def stop_accepting(self) -> None:
         """Closes the listening sockets; connections that are open go on."""
-        if self.acceptor_thread is not None:
+        with self.resizing:
+            thread, self.acceptor_thread = self.acceptor_thread, None
+        if thread is not None:
             self.acceptor.stop()
-            self.acceptor_thread.join()
-            self.acceptor_thread = None
+            thread.join()
         self.acceptor.close_sockets()
 
     def shutdown(self, timeout_ms: int = 5000) -> None:
@@ -144,7 +176,7 @@ cdef class SocketServer(ResponseSink):
     def close_connection(self, uint64_t connection) -> None:
         """Closes one connection, if it still lives, without answering what it has in flight."""
         cdef int processor = processor_of(connection)
-        if processor < self.processor_count:
+        if processor < atomic_load_32(&self.processor_count):
             with nogil:
                 (<Processor>self.reactor[processor]).post_close(connection)
 

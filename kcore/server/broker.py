@@ -278,7 +278,9 @@ class Broker:
         self._handlers = RequestHandlerPool(self, self.request_channel, self.config.number("num.io.threads"))
         self._handlers.start()
         self.config.on_change(["num.io.threads"], lambda: self._handlers.resize(self.config.number("num.io.threads")))
-        self.config.on_change(["num.network.threads"], self._note_network_threads)
+        self.config.on_change(
+            ["num.network.threads"], lambda: self.socket_server.resize(self.config.number("num.network.threads"))
+        )
         self._undo.append(self._stop_handlers)
         self.socket_server.start()
         self._undo.append(self._drain_network)
@@ -288,16 +290,10 @@ class Broker:
 
             BrokerMetrics(self).register(self._metrics)
 
-    def _note_network_threads(self) -> None:
-        LOG.warn(
-            "num.network.threads is %d from the next start on: connections stay with the thread that has them",
-            self.config.number("num.network.threads"),
-        )
-
     def _start_request_log(self) -> None:
         from kcore.server.request_log import RequestLog
 
-        log = RequestLog(self.config, self.socket_server.request_rings(), self.bound_listeners)
+        log = RequestLog(self.config, self.socket_server.request_rings, self.bound_listeners)
         log.start()
         self._undo.append(log.stop)
 

@@ -29,6 +29,13 @@ STATIC_BROKER_CONFIG = 4
 DEFAULT_CONFIG = 5
 CLIENT_METRICS_CONFIG = 7
 
+# Broker configurations of which several say the same: each with those that are weaker.
+FAMILIES = {
+    name: [synonym for synonym, _ in synonyms[position:]]
+    for synonyms in BROKER_SYNONYMS.values()
+    for position, (name, _) in enumerate(synonyms)
+}
+
 # The type of a configuration that nobody here has defined; its value is treated as a secret.
 UNKNOWN_TYPE = 0
 
@@ -118,10 +125,9 @@ def _describe_broker_key(broker: BrokerConfig, name: str) -> Entry:
 
 def _family(name: str) -> list[str]:
     """The asked configuration, then those that speak where it is not set (log.retention.ms, minutes, hours)."""
-    for synonyms in BROKER_SYNONYMS.values():
-        names = [synonym for synonym, _ in synonyms]
-        if name in names:
-            return names[names.index(name) :]
+    family = FAMILIES.get(name)
+    if family is not None:
+        return family
     key = base_key(name)
     return [name] if key is None or key.name == name else [name, key.name]
 

@@ -20,7 +20,7 @@ from kcore.logger import DEBUG, LOGGERS, TRACE, WARN, get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kcore.config.broker import BrokerConfig
     from kcore.config.listeners import Endpoint
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 NAME = "kafka.request.logger"
 OFF, SUMMARY, FULL = "off", "summary", "full"
-KEYS = ("kcli.request.log", "kcli.request.log.slow.ms")
+# Network threads that are added bring rings of their own, which have to be told what to take.
+KEYS = ("kcli.request.log", "kcli.request.log.slow.ms", "num.network.threads")
 INTERVAL_S = 0.1
 
 
 class RequestLog:
-    """`rings` are the processors'. `start` follows the configuration from then on, `stop` writes what is left."""
+    """`rings` gives those of the processors that there are. `start` follows the configuration from then on, `stop`
+    writes what is left."""
 
     __slots__ = (
         "_config",
@@ -48,7 +50,9 @@ class RequestLog:
         "_wake",
     )
 
-    def __init__(self, config: BrokerConfig, rings: Sequence[RequestRing], listeners: Sequence[Endpoint]) -> None:
+    def __init__(
+        self, config: BrokerConfig, rings: Callable[[], Sequence[RequestRing]], listeners: Sequence[Endpoint]
+    ) -> None:
         self._config = config
         self._rings = rings
         self._listeners = listeners
@@ -94,7 +98,7 @@ class RequestLog:
             self._slow_ms = max(0, self._config.number("kcli.request.log.slow.ms"))
             is_on = style != OFF or self._slow_ms > 0
             if is_on or self._thread is not None:
-                for ring in self._rings:
+                for ring in self._rings():
                     ring.configure(self._config.number("kcli.request.log.queue.size"), style != OFF, self._slow_ms)
             if is_on and self._thread is None and not self._stopping:
                 self._thread = threading.Thread(target=self._run, name="kafka-request-log", daemon=True)
@@ -114,13 +118,13 @@ class RequestLog:
 
     def _write_all(self) -> None:
         logger = get_logger(NAME)
-        for ring in self._rings:
+        for ring in self._rings():
             for request in ring.take():
                 if 0 < self._slow_ms <= request.total_ms:
                     logger.write("WARN", f"Slow request: {self._describe(request)}")
                 elif self._style != OFF:
                     logger.write("DEBUG", f"Completed request: {self._describe(request)}")
-        lost = sum(ring.lost_requests for ring in self._rings)
+        lost = sum(ring.lost_requests for ring in self._rings())
         if lost > self._lost:
             left_out, self._lost = lost - self._lost, lost
             logger.write("WARN", f"{left_out} requests were not logged: kcli.request.log.queue.size is too small")

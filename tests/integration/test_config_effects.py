@@ -376,6 +376,19 @@ def test_the_pool_of_handlers_grows_and_shrinks(cluster: Cluster) -> None:
     assert threads() == before
 
 
+def test_network_threads_are_added_for_new_connections(cluster: Cluster) -> None:
+    def threads() -> int:
+        return len(list(Path(f"/proc/{cluster.broker.pid}/task").iterdir()))
+
+    before = threads()
+    cluster.set_for_brokers("num.network.threads", "6")
+    assert threads() == before + 3
+    cluster.create("network")
+    assert cluster.produce("network") is None
+    cluster.set_for_brokers("num.network.threads", None)
+    assert cluster.produce("network") is None
+
+
 def test_what_was_set_stays_over_a_restart(cluster: Cluster) -> None:
     cluster.create("restart", segment_bytes="1000000")
     cluster.set_for_brokers("message.max.bytes", "700")

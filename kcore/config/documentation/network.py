@@ -24,8 +24,8 @@ TEXTS = {
     "max.connections.per.ip.overrides": "Other bounds for some addresses, as ADDRESS:COUNT,...",
     "num.io.threads": "The threads that handle requests; the pool grows and shrinks at once.",
     "num.network.threads": (
-        "The threads that read requests and send responses. A change takes effect at the next start: connections stay "
-        "with the thread that has them."
+        "The threads that read requests and send responses. A change is for new connections: those that are open stay "
+        "with the thread that has them, and a thread that gets no more of them lives on without work."
     ),
     "queued.max.request.bytes": (
         "The bytes of requests that are being received, wait for a handler or are handled, before the network "

@@ -65,6 +65,8 @@ def test_an_impossible_value_is_refused_by_name_and_value(name: str, text: str, 
         ({"replica.lag.time.max.ms": "499"}, "replica.fetch.wait.max.ms should always be less than or equal to"),
         ({"offsets.commit.required.acks": "2"}, "less or equal to offsets.topic.replication.factor"),
         ({"max.connections.per.ip": "0"}, "only if max.connections.per.ip.overrides property is set"),
+        ({"num.network.threads": "257"}, "num.network.threads must be at most 256"),
+        ({"max.connections.per.ip.overrides": "127.0.0.1:few"}, 'For input string: "few"'),
         ({"log.cleanup.policy": "delete,shred"}, "Invalid value shred for configuration log.cleanup.policy"),
     ],
 )
