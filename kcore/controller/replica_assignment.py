@@ -10,8 +10,6 @@ over all other brokers: with five brokers, three replicas and start and shift 0,
 
 from __future__ import annotations
 
-import random
-
 from kcore import errors
 
 TYPE_CHECKING = False
@@ -41,8 +39,8 @@ def assign_replicas(
             f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
             f"{replication_factor} cannot be reached because only {len(brokers)} broker(s) are registered."
         )
-    start = random.randrange(len(brokers)) if start is None else start
-    shift = random.randrange(len(brokers)) if shift is None else shift
+    start = random_below(len(brokers)) if start is None else start
+    shift = random_below(len(brokers)) if shift is None else shift
     assignment = []
     for partition in range(first_partition, first_partition + partitions):
         if partition > 0 and partition % len(brokers) == 0:
@@ -104,3 +102,10 @@ def check_replicas(replicas: Sequence[int], known: Collection[int]) -> None:
                 f"The manual partition assignment includes the broker {broker_id} more than once."
             )
         previous = broker_id
+
+
+def random_below(count: int) -> int:
+    """A random index; the module `random` is imported when a topic is created, not when a broker starts."""
+    from random import randrange
+
+    return randrange(count)

@@ -9,22 +9,25 @@ Exit codes: 0 after a signal, 1 when the broker could not start or lost all of i
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Mapping
 
     from kcore.server.broker import Broker
+else:
+    # The same functions; `signal` wraps them in enumerations, and importing `enum` is a tenth of a start.
+    import _signal as signal
 
 LOG = get_logger("kcore.server.run")
 
 # A handler thread that holds the interpreter gives it up after this long when another one waits for it.
 SWITCH_INTERVAL_S = 0.0005
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = {int(signal.SIGTERM): "SIGTERM", int(signal.SIGINT): "SIGINT"}
 
 
 class BrokerStartError(OSError):
@@ -133,7 +136,7 @@ class SignalPipe:
                 elif number in STOP_SIGNALS:
                     for stop_signal in STOP_SIGNALS:
                         signal.signal(stop_signal, signal.SIG_DFL)
-                    return signal.Signals(number).name
+                    return STOP_SIGNALS[number]
                 elif number == 0:
                     return None
 

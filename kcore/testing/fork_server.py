@@ -23,7 +23,6 @@ from __future__ import annotations
 import gc
 import os
 import select
-import signal
 import sys
 
 from kcore.testing import packets
@@ -31,8 +30,11 @@ from kcore.testing.packets import Packets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Iterator
     from typing import NoReturn
+else:
+    import _signal as signal  # as in kcore.server.run
 
 PRELOAD_AFTER_MS = 30
 FIRST_FREE_DESCRIPTOR = 3
@@ -237,7 +239,7 @@ def preloads() -> Iterator[None]:
 
 def load_broker() -> None:
     """What every start needs."""
-    import sqlite3  # noqa: F401
+    import _sqlite3  # noqa: F401
 
     import kcore.config.broker
     import kcore.controller.embedded_store

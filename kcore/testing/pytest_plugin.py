@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # The instance of kcli_broker that lives.
 SHARED_BROKER: pytest.StashKey[EmbeddedBroker] = pytest.StashKey()
+BROKER_FIXTURES = frozenset(("kcli_broker", "kcli_broker_factory"))
 SCOPES = ("function", "class", "module", "package", "session")
 MARKER = "kcli_topic"
 
@@ -87,6 +88,16 @@ def kcli_broker(pytestconfig: pytest.Config) -> Iterator[EmbeddedBroker]:
         pytestconfig.stash[SHARED_BROKER] = broker
         yield broker
         del pytestconfig.stash[SHARED_BROKER]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Launches what brokers are forked from while the first tests run, if any test of this process asks for one."""
+    if session.config.option.collectonly:
+        return
+    if any(BROKER_FIXTURES.intersection(getattr(item, "fixturenames", ())) for item in session.items):
+        from kcore.testing.fork_server_client import fork_server
+
+        fork_server()
 
 
 @pytest.hookimpl(tryfirst=True)

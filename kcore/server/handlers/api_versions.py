@@ -7,8 +7,6 @@ Features are those that the cluster can be finalized at (KIP-584, UpdateFeatures
 
 from __future__ import annotations
 
-import re
-
 from kcore import errors
 from kcore.controller.features import worth_naming
 from kcore.server import apis
@@ -22,16 +20,21 @@ if TYPE_CHECKING:
 FIRST_WITH_SOFTWARE_NAME = 3
 # Clients that know no later version fail at a feature whose lowest level is 0 (KAFKA-17011).
 FIRST_WITH_LEVEL_0 = 4
-SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+BETWEEN = str.maketrans("", "", "-.")
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Every advertised key with its range."""
     if context.api_version >= FIRST_WITH_SOFTWARE_NAME:
         for text in (request.client_software_name, request.client_software_version):
-            if not SOFTWARE_NAME.fullmatch(text):
+            if not is_software_name(text):
                 raise errors.InvalidRequestError(f"{text!r} is no name or version of a client's software")
     return {"error_code": errors.NONE, "api_keys": list(apis.advertised()), **features(context)}
+
+
+def is_software_name(text: str) -> bool:
+    """`[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?` of KIP-511; without `re`, for which every start would pay."""
+    return text.isascii() and text[:1].isalnum() and text[-1:].isalnum() and text.translate(BETWEEN).isalnum()
 
 
 def features(context: RequestContext) -> dict[str, Any]:
