@@ -26,6 +26,8 @@ else:
 
 TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS = "topics", "brokers", "broker-loggers", "client-metrics"
 ENTITY_TYPES = (TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS)
+# Kafka has one tool for these too.
+QUOTA_ENTITY_TYPES = ("users", "clients", "ips")
 # A comma or an equals sign that does not stand between square brackets.
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
@@ -34,7 +36,12 @@ def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that name an entity, long and short; the command gets them as they were given."""
     for option in reversed(
         (
-            click.option("--entity-type", type=click.Choice(ENTITY_TYPES), help="What kind of thing is configured."),
+            click.option(
+                "--entity-type",
+                type=click.Choice((*ENTITY_TYPES, *QUOTA_ENTITY_TYPES)),
+                metavar=f"[{'|'.join(ENTITY_TYPES)}]",
+                help="What kind of thing is configured.",
+            ),
             click.option("--entity-name", metavar="NAME", help="A topic's name or a broker's id."),
             click.option("--entity-default", is_flag=True, help="What all brokers share."),
             click.option("--topic", metavar="TOPIC", help="As --entity-type topics --entity-name TOPIC."),
@@ -73,6 +80,8 @@ def chosen_entity(
         )
         if name is not None
     ]
+    if entity_type in QUOTA_ENTITY_TYPES:
+        raise UsageFailure(f"--entity-type {entity_type}: quotas are what `kcli quotas` describes and alters")
     if entity_type is not None:
         if entity_default and entity_name is not None:
             raise UsageFailure("--entity-default and --entity-name are two entities: choose one")

@@ -3,7 +3,7 @@
 TEXTS = {
     "advertised.listeners": (
         "The addresses that clients are told to use. Without it each client is told the address at which it "
-        "reached this broker."
+        "reached this broker. Here it is not changed while the broker runs."
     ),
     "background.threads": "The threads of background work.",
     "connection.failed.authentication.delay.ms": "How long the closing of an unauthenticated connection is put off.",
@@ -14,9 +14,12 @@ TEXTS = {
     ),
     "early.start.listeners": "The listeners that are opened before an authorizer is ready.",
     "inter.broker.listener.name": "The listener that brokers use among themselves.",
-    "listener.security.protocol.map": "The security protocol of each listener name, as NAME:PROTOCOL.",
+    "listener.security.protocol.map": (
+        "The security protocol of each listener name, as NAME:PROTOCOL. Here it is not changed while the broker runs."
+    ),
     "listeners": (
-        "The addresses to listen on, as NAME://HOST:PORT. An empty host means every interface, port 0 a free port."
+        "The addresses to listen on, as NAME://HOST:PORT. An empty host means every interface, port 0 a free "
+        "port. Here it is not changed while the broker runs."
     ),
     "max.connection.creation.rate": "The most new connections in a second.",
     "max.connections": "The most connections that the broker holds open.",
