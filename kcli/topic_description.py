@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 )
 @click.option("--at-min-isr-partitions", is_flag=True, help="Only those with just min.insync.replicas in sync.")
 @click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
+@click.option(
+    "--partition-size-limit-per-response",
+    "page_size",
+    type=click.IntRange(1, 2**31 - 1),
+    help="Ask for so many partitions at a time.",
+)
 @click.option("--topics-with-overrides", is_flag=True, help="Only topics with configurations of their own.")
 @exclude_internal_option
 @click.option("--if-exists", is_flag=True, help="Succeed when the topic is not there.")
@@ -43,6 +49,7 @@ def describe(
     under_min_isr_partitions: bool,
     at_min_isr_partitions: bool,
     unavailable_partitions: bool,
+    page_size: int | None,
     topics_with_overrides: bool,
     exclude_internal: bool,
     if_exists: bool,
@@ -59,6 +66,8 @@ def describe(
     with connect(bootstrap_server, read_properties(command_config)) as client:
         admin = Admin(client)
         topics, missing = find_topics(admin, selection) if topic_id is None else find_by_id(admin, topic_id)
+        if page_size is not None and topics:
+            topics = admin.describe_topics_by_page([topic.name for topic in topics], page_size)
         topics = [topic for topic in topics if not (exclude_internal and topic.is_internal)]
         configs = _configs(admin, topics)
         nodes = client.cluster.nodes

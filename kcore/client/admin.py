@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kcore.client.cluster import Node, TopicPartition
+from kcore.client.cluster import Node, TopicPartition, topic_from
 from kcore.client.errors import (
     LEADER_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -134,6 +134,30 @@ class Admin:
         wanted = list(names)
         found = self.client.update_metadata(wanted).topics
         return [found[name] for name in wanted]
+
+    def describe_topics_by_page(self, names: Sequence[str], page_size: int) -> list[TopicDescription]:
+        """The same by DescribeTopicPartitions, with so many partitions in one answer at most; sorted by name."""
+        topics: dict[str, TopicDescription] = {}
+        cursor: dict[str, Any] | None = None
+        while True:
+            fields = {
+                "topics": [{"name": name} for name in names if cursor is None or name >= cursor["topic_name"]],
+                "response_partition_limit": page_size,
+                "cursor": cursor,
+            }
+            response = self.client.request(apis.DESCRIBE_TOPIC_PARTITIONS, fields)
+            for page in map(topic_from, response.topics):
+                known = topics.get(page.name)
+                topics[page.name] = page._replace(partitions=known.partitions + page.partitions) if known else page
+            if response.next_cursor is None:
+                return sorted(topics.values())
+            following = {
+                "topic_name": response.next_cursor.topic_name,
+                "partition_index": response.next_cursor.partition_index,
+            }
+            if cursor is not None and tuple(following.values()) <= tuple(cursor.values()):
+                raise ClientError(f"DescribeTopicPartitions: the broker goes on with {following} after {cursor}")
+            cursor = following
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> dict[str, KafkaError | None]:
         fields = {

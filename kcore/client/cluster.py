@@ -74,11 +74,12 @@ NO_CLUSTER = Cluster(None, -1, {}, {})
 def cluster_from(response: Message) -> Cluster:
     """Reads a Metadata response."""
     nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in response.brokers}
-    topics = {topic.name: _topic_from(topic) for topic in response.topics}
+    topics = {topic.name: topic_from(topic) for topic in response.topics}
     return Cluster(response.cluster_id, response.controller_id, nodes, topics)
 
 
-def _topic_from(topic: Message) -> TopicDescription:
+def topic_from(topic: Message) -> TopicDescription:
+    """Reads a topic of a Metadata or a DescribeTopicPartitions response."""
     partitions = [
         PartitionInfo(
             p.partition_index,

@@ -172,6 +172,17 @@ def test_patterns_choose_topics_and_names_are_only_names(kcli: Kcli) -> None:
     assert kcli("topics", "list", "--topic", "pat(").code == 2
 
 
+def test_a_description_may_come_in_pages(kcli: Kcli) -> None:
+    for name, partitions in (("paged-a", 7), ("paged-b", 1), ("paged-c", 3)):
+        kcli("topics", "create", name, "--partitions", str(partitions))
+    at_once = kcli("topics", "describe", "--topic", "paged-.*")
+    assert at_once.stdout.count("\tPartition: ") == 11
+    for limit in ("1", "3", "7", "11"):
+        assert (
+            kcli("topics", "describe", "--topic", "paged-.*", "--partition-size-limit-per-response", limit) == at_once
+        )
+
+
 def test_a_topic_is_described_by_its_id(kcli: Kcli) -> None:
     kcli("topics", "create", "identified", "--config", "min.insync.replicas=2")
     (listed,) = json.loads(kcli("topics", "list", "--topic", "identified", "-o", "json").stdout)
