@@ -18,6 +18,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -186,8 +187,11 @@ class ApacheKafka:
     def __enter__(self) -> ApacheKafka:
         return self.start()
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, *exception: object) -> None:
         self.kill()
+        if kind is not None:
+            # pytest shows it with the failure.
+            print(f"The log of Apache Kafka {self.version}:\n{self.log()[-SHOWN_LOG_BYTES:]}", file=sys.stderr)
 
 
 def serves(port: int) -> bool:

@@ -1,8 +1,8 @@
 """Where our broker's results differ from Apache Kafka's, leaf by leaf, and which of that is expected.
 
 `differences.toml` lists what may differ, with the reason. A text in it matches the whole, with `*` for anything. Values
-stand there as JSON, except that texts have no quotes, and `(nothing)` for what the other result has alone. An entry
-that matches nothing in one of its steps is an error too: the list can only become shorter.
+stand there as JSON, except that texts have no quotes (unless they are JSON themselves, as "1" is), and `(nothing)` for
+what the other result has alone. An entry that matches nothing is an error too: the list can only become shorter.
 """
 
 from __future__ import annotations
@@ -75,7 +75,17 @@ def leaves(value: Any, way: Sequence[str]) -> Iterator[tuple[str, str]]:
         for position, item in enumerate(value):
             yield from leaves(item, (*way, str(position)))
     else:
-        yield "/".join(way), value if isinstance(value, str) else json.dumps(value)
+        yield "/".join(way), shown(value)
+
+
+def shown(value: Any) -> str:
+    """JSON, but a text without its quotes where it cannot be taken for anything else."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return json.dumps(value)
 
 
 def unexpected(step: str, found: Sequence[Difference], listed: Sequence[Expected]) -> list[Difference]:
