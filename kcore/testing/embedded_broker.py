@@ -168,8 +168,13 @@ class EmbeddedBroker:
 
     def start(self) -> Self:
         """Starts it, and returns when it serves; raises BrokerNotStarted with the reason and the end of its log."""
-        self._begin_start()
-        return self._finish_start()
+        try:
+            self._begin_start()
+            return self._finish_start()
+        except BaseException:
+            if not self.started and self._host is not None:
+                self._leave()  # there is nothing that a later start could go on with
+            raise
 
     def _begin_start(self) -> None:
         if self.is_running:
@@ -193,7 +198,7 @@ class EmbeddedBroker:
         try:
             self.started = self._host.await_start(self.start_timeout_s)
         except BrokerNotStarted as error:
-            log = "" if self._in_process else self.log()[-SHOWN_LOG_BYTES:]
+            log = self._last_log()
             raise BrokerNotStarted(f"{error}\n{log}" if log else str(error)) from None
         topics, self._topics = self._topics, ()
         if topics:
@@ -252,6 +257,7 @@ class EmbeddedBroker:
 
         assert self._host is not None
         assert self._ports is not None
+        self._is_paused = False
         if not self._in_process:
             self._kept_log = self.log()[-KEPT_LOG_BYTES:]
         self._host.close()

@@ -6,9 +6,9 @@ to be done.
 
     requests   the tests' process hands over lifelines: (temporary directory or None,)
     lifeline   one for each EmbeddedBroker, which asks here for all that concerns its process:
-               ("start", properties, log path) with the broker's end of its control channel;
+               ("start", number, properties, log path) with the broker's end of its control channel;
                ("signal", number), answered by ("signalled",) unless the signal ends the process;
-               ("look",), answered by ("looked",). Its end is told once, by ("exited", code), before a "looked"
+               ("look",), answered by ("looked",). Its end is told once, by ("exited", number, code)
 
 Nothing is left behind, whatever dies: a lifeline that is closed takes its broker with it (SIGKILL) and the temporary
 directory; the end of `requests` takes all of them and this process; and when this process is killed the kernel kills
@@ -45,12 +45,13 @@ WAKEUP_BYTES = 512
 class SupervisedBroker:
     """One EmbeddedBroker's place here: it has a process from each start to its end, and a directory all the while."""
 
-    __slots__ = ("directory", "lifeline", "pid", "stopped")
+    __slots__ = ("directory", "lifeline", "pid", "start_number", "stopped")
 
     def __init__(self, lifeline: Packets, directory: str | None) -> None:
         self.lifeline = lifeline
         self.directory = directory
         self.pid = 0
+        self.start_number = 0
         self.stopped = False
 
     def signal(self, number: int) -> None:
@@ -82,7 +83,7 @@ class SupervisedBroker:
     def ended(self, status: int) -> None:
         self.pid = 0
         self.stopped = False
-        self.tell("exited", os.waitstatus_to_exitcode(status))
+        self.tell("exited", self.start_number, os.waitstatus_to_exitcode(status))
 
     def tell(self, *message: object) -> None:
         try:
@@ -169,7 +170,8 @@ class ForkServer:
             broker.reap()
             broker.tell("looked")
         else:
-            self._start(broker, message[1], message[2], descriptors[0])
+            broker.start_number = message[1]
+            self._start(broker, message[2], message[3], descriptors[0])
 
     def _start(self, broker: SupervisedBroker, properties: dict[str, str], log_path: str, control: int) -> None:
         parent = os.getpid()
@@ -258,5 +260,8 @@ def load_broker() -> None:
 
 def main(requests: int) -> None:
     """Serves the process that holds the other end of `requests`."""
+    from kcore.platform.process import set_process_name
+
+    set_process_name("kcli-forkserver")
     load_broker()
     ForkServer(packets.adopt(requests)).serve()

@@ -38,21 +38,26 @@ class ForkServerError(RuntimeError):
 class Lifeline:
     """What one EmbeddedBroker holds on to its process by: closing it ends the process and removes the directory."""
 
-    __slots__ = ("__weakref__", "_end", "_exit_codes")
+    __slots__ = ("__weakref__", "_end", "_exit_codes", "_server", "_starts")
 
-    def __init__(self, end: Packets) -> None:
+    def __init__(self, end: Packets, server: ForkServerClient) -> None:
         self._end = end
+        self._server = server
+        self._starts = 0
         self._exit_codes: list[int] = []
         _lifelines.add(self)
 
     def start(self, properties: Mapping[str, str], log_path: str) -> Packets:
         """Forks a broker; answers the control channel, over which it will say that it has started."""
         mine, theirs = packets.packet_pair()
+        self._starts += 1
+        self._exit_codes.clear()
         try:
-            packets.send_packet(self._end, ("start", dict(properties), log_path), [theirs.fileno()])
+            message = ("start", self._starts, dict(properties), log_path)
+            packets.send_packet(self._end, message, [theirs.fileno()])
         except OSError as error:
             mine.close()
-            raise ForkServerError(f"the fork server of the test brokers is gone ({error})") from error
+            raise self._server.gone() from error
         finally:
             theirs.close()
         return mine
@@ -92,7 +97,7 @@ class Lifeline:
         try:
             packets.send_packet(self._end, message)
         except OSError as error:
-            raise ForkServerError(GONE) from error
+            raise self._server.gone() from error
 
     def _receive(self, timeout_s: float | None) -> packets.Message:
         self._end.settimeout(timeout_s)
@@ -101,9 +106,10 @@ class Lifeline:
         finally:
             self._end.settimeout(None)
         if message is None:
-            raise ForkServerError(GONE)
-        if message[0] == "exited":
-            self._exit_codes.append(message[1])
+            raise self._server.gone()
+        # What is told of an earlier process was not waited for then: Ctrl-C came first.
+        if message[0] == "exited" and message[1] == self._starts:
+            self._exit_codes.append(message[2])
         return message
 
     def close(self) -> None:
@@ -147,15 +153,19 @@ class ForkServerClient:
             packets.send_packet(self._requests, (directory,), [theirs.fileno()])
         except OSError as error:
             mine.close()
-            raise ForkServerError(f"the fork server of the test brokers is gone: {self.last_words()}") from error
+            raise self.gone() from error
         finally:
             theirs.close()
-        return Lifeline(mine)
+        return Lifeline(mine, self)
 
-    def last_words(self) -> str:
-        """What it has written to stderr: a traceback, when it could not be launched."""
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")[-SHOWN_ERROR_CHARACTERS:] or "it said nothing"
+    def gone(self) -> ForkServerError:
+        """That it is, with what it has written to stderr: a traceback, when it could not be launched."""
+        said = ""
+        if not self._errors.closed:
+            self._process.wait(LEAVE_TIMEOUT_S)
+            self._errors.seek(0)
+            said = self._errors.read().decode(errors="replace")[-SHOWN_ERROR_CHARACTERS:]
+        return ForkServerError(f"{GONE}\n{said}" if said else GONE)
 
     def is_alive(self) -> bool:
         return self._process.poll() is None

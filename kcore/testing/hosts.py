@@ -53,6 +53,8 @@ class ProcessHost:
         self._control = self._lifeline.start(properties, log_path)
 
     def await_start(self, timeout_s: float) -> dict[str, Any]:
+        from kcore.testing.fork_server_client import ForkServerError
+
         control = self._open_control()
         control.settimeout(timeout_s)
         try:
@@ -61,7 +63,11 @@ class ProcessHost:
             self.kill()
             raise BrokerNotStarted(f"the broker did not start within {timeout_s:g} s") from None
         if message is None or message[0] != "started":
-            code = self._ended(self._open_lifeline().wait(timeout_s))
+            try:
+                code = self._ended(self._open_lifeline().wait(timeout_s))
+            except ForkServerError as error:
+                self._ended(None)
+                raise BrokerNotStarted(f"the broker did not start: {error}") from error
             said = message[1] if message is not None else f"its process ended with {code}"
             raise BrokerNotStarted(f"the broker did not start: {said}")
         control.settimeout(None)

@@ -18,8 +18,15 @@ from confluent_kafka.admin import AdminClient
 
 from kcore.client.admin import NewTopic
 from kcore.errors import TopicAlreadyExistsError
-from kcore.testing import BrokerDied, BrokerNotStarted, EmbeddedBroker, EmbeddedBrokerError, start_all
-from kcore.testing.fork_server_client import fork_server
+from kcore.testing import (
+    BrokerDied,
+    BrokerNotStarted,
+    EmbeddedBroker,
+    EmbeddedBrokerError,
+    fork_server_client,
+    start_all,
+)
+from kcore.testing.fork_server_client import close_fork_server, fork_server
 from tests.leftovers import Leftovers, await_ends, is_free
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -288,6 +295,38 @@ def test_brokers_do_not_outlive_the_fork_server() -> None:
         broker.start()
         assert read(broker, "kept", 1) == [b"one"]
     assert not Path(f"/proc/{broker.pid}").exists()
+
+
+def test_why_the_fork_server_could_not_be_launched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    close_fork_server()
+    monkeypatch.setattr(fork_server_client, "BOOT", "raise SystemExit('no interpreter to speak of')")
+    try:
+        broker = EmbeddedBroker()
+        with pytest.raises(BrokerNotStarted, match="no interpreter to speak of"):
+            broker.start()
+        with pytest.raises(EmbeddedBrokerError, match="no directory"):
+            _ = broker.data_dir
+    finally:
+        monkeypatch.undo()
+        close_fork_server()
+    with EmbeddedBroker() as broker:
+        assert broker.is_running
+
+
+def test_a_start_imports_nothing_that_it_can_do_without() -> None:
+    """Half of a start is imports; these, of the standard library, cost most."""
+    script = (
+        "import sys; from kcore.testing.fork_server import load_broker; load_broker(); print(' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    dear = "asyncio dataclasses datetime enum inspect json logging random re socket typing"
+    assert set(dear.split()) & set(done.stdout.split()) == set()
 
 
 def test_a_forked_child_has_no_hold_on_its_parents_brokers() -> None:
