@@ -18,6 +18,8 @@ from kcore.metadata.image import BROKER_RESOURCE, GROUP_METADATA_TOPIC, TOPIC_RE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.coordinator import GroupCoordinator
     from kcore.metadata.image import MetadataDelta, PartitionState, TopicImage
@@ -65,9 +67,9 @@ class MetadataPublisher:
             self._take(image, state, minimums, is_new=self._started)
         for state in delta.changed_partitions():
             self._take(image, state, minimums, is_new=False)
-        for change in delta.configs_changed:
-            if change.resource_type == TOPIC_RESOURCE:
-                self._reconfigure(image, change.name)
+        self._reconfigure(
+            image, [change.name for change in delta.configs_changed if change.resource_type == TOPIC_RESOURCE]
+        )
         self._started = True
 
     def _take(self, image: MetadataImage, state: PartitionState, minimums: dict[str, int], *, is_new: bool) -> None:
@@ -117,17 +119,18 @@ class MetadataPublisher:
         self._logs.delete_logs([(state.topic, state.partition) for state in held])
 
     def _reconfigure_all(self) -> None:
-        for name in self._image.topics:
-            self._reconfigure(self._image, name)
+        self._reconfigure(self._image, self._image.topics)
 
-    def _reconfigure(self, image: MetadataImage, name: str) -> None:
-        topic = image.topics.get(name)
-        if topic is None:
+    def _reconfigure(self, image: MetadataImage, names: Iterable[str]) -> None:
+        """Hands topics their configurations, all in one pass over the logs."""
+        overrides = {name: image.topic_configs(name) for name in names if name in image.topics}
+        if not overrides:
             return
-        overrides = image.topic_configs(name)
-        self._logs.update_topic_config(name, overrides)
-        minimum = TopicConfig(self._config, overrides).number("min.insync.replicas")
-        for state in topic.partitions:
-            partition = self._replicas.partition(name, state.partition)
-            if partition is not None:
-                partition.set_min_in_sync(minimum)
+        self._logs.update_topic_configs(overrides)
+        default = TopicConfig(self._config)
+        for name, own in overrides.items():
+            minimum = (TopicConfig(self._config, own) if own else default).number("min.insync.replicas")
+            for state in image.topics[name].partitions:
+                partition = self._replicas.partition(name, state.partition)
+                if partition is not None:
+                    partition.set_min_in_sync(minimum)

@@ -260,11 +260,26 @@ class LogManager:
         return config
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Gives the logs of a topic their new configuration, from the next append on."""
+        """`update_topic_configs` of one."""
+        self.update_topic_configs({topic: overrides})
+
+    def update_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> None:
+        """Gives the logs of topics their new configurations, from the next append on.
+
+        Topics with the same overrides share one, so that a changed default of ten thousand topics is one computation.
+        """
+        shared: dict[frozenset[tuple[str, str]], LogConfig] = {}
+        configs = {}
+        for topic, own in overrides.items():
+            key = frozenset(own.items())
+            if key not in shared:
+                shared[key] = self._log_config(own)
+            configs[topic] = shared[key]
         with self._lock:
-            config = self._set_config(topic, overrides)
-            entries = [entry for key, entry in self._logs.items() if key[0] == topic]
-        for entry in entries:
+            self._configs.update(configs)
+            self._overrides.update((topic, dict(own)) for topic, own in overrides.items())
+            entries = [(entry, configs[topic]) for (topic, _), entry in self._logs.items() if topic in configs]
+        for entry, config in entries:
             entry.config = config
             entry.log.update_config(config)
 

@@ -323,6 +323,17 @@ class TestLogs:
             log.append(BATCH)
         assert len(log.segments) == 3
 
+    def test_new_configurations_of_several_topics_reach_the_logs_of_each(self, machine: Machine) -> None:
+        manager = machine.start()
+        small = manager.get_or_create_log("small", 0, b"s" * 16)
+        large = manager.get_or_create_log("large", 0, b"l" * 16)
+        other = manager.get_or_create_log("other", 0, b"o" * 16, {"segment.bytes": "200"})
+        manager.update_topic_configs({"small": {"segment.bytes": "200"}, "large": {}, "absent": {}})
+        for log in (small, large, other):
+            for _ in range(3):
+                log.append(BATCH)
+        assert [len(log.segments) for log in (small, large, other)] == [3, 1, 3]
+
     def test_a_partition_in_two_directories_is_refused(self, machine: Machine) -> None:
         machine.start("a").get_or_create_log("orders", 0, ORDERS_ID)
         machine.crash()
