@@ -502,7 +502,7 @@ def join_failure(error: int, member_id: str) -> dict[str, Any]:
         "error_code": error,
         "generation_id": NO_GENERATION,
         "protocol_type": None,
-        "protocol_name": "",
+        "protocol_name": None,
         "leader": "",
         "member_id": member_id,
         "members": [],

@@ -1,7 +1,7 @@
 """JoinGroup (key 11): a member enters the next generation of its group. Answered when the rebalance completes.
 
 v1 has a rebalance timeout of its own, v4 asks for a member id first (KIP-394), v5 has static instance ids, v7 names the
-protocol type, v9 lets a leader skip the assignment.
+protocol type and knows no protocol from an empty one, v9 lets a leader skip the assignment.
 """
 
 from __future__ import annotations
@@ -10,18 +10,33 @@ from kcore.coordinator.group.state import join_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from kcore import errors
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_MEMBER_ID_REQUIRED = 4
+FIRST_WITH_NO_PROTOCOL = 7
+
+
+class NamedProtocol:
+    """Answers a request of a version in which the protocol cannot be null."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+
+    def respond(self, fields: Mapping[str, Any]) -> None:
+        """Empty instead of null, as Kafka writes it."""
+        self._context.respond({**fields, "protocol_name": fields["protocol_name"] or ""})
 
 
 def handle(context: RequestContext, request: Any) -> None:
     """Gives the request to the group, which answers it."""
     context.broker.group_coordinator.join(
-        context,
+        context if context.api_version >= FIRST_WITH_NO_PROTOCOL else NamedProtocol(context),
         request,
         client_id=context.client_id or "",
         client_host=f"/{context.connection.client_host}",
@@ -31,4 +46,5 @@ def handle(context: RequestContext, request: Any) -> None:
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
     """A join that failed."""
-    return join_failure(error.code, request.member_id)
+    failure = join_failure(error.code, request.member_id)
+    return failure if context.api_version >= FIRST_WITH_NO_PROTOCOL else {**failure, "protocol_name": ""}
