@@ -20,7 +20,6 @@ from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check
 from kcore.controller.internal_topics import internal_topic
 from kcore.controller.leader_election import elect_leader, elect_preferred, elect_unclean, with_isr
 from kcore.controller.new_topic import NewTopic, TopicResult
-from kcore.controller.reassignment import reassign
 from kcore.controller.topic_plan import check_new_name, plan_partitions, plan_topic, planned_partitions
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
@@ -164,6 +163,8 @@ class Controller:
 
     def reassign_partition(self, topic: str, partition: int, replicas: Sequence[int] | None) -> None:
         """Gives a partition other replicas, as far as that can be done at once; None ends a change under way."""
+        from kcore.controller.reassignment import reassign
+
         with self._lock:
             if topic not in self.image.topics:
                 raise errors.UnknownTopicOrPartitionError(f"Unable to find a topic named {topic}.")

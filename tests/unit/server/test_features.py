@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from kcore.config.broker import BrokerConfig
 from kcore.controller.features import worth_naming
+from kcore.controller.memory_store import MemoryMetadata, MemoryMetadataStore
 from kcore.protocol import apis
 from kcore.server.broker import Broker
+from kcore.server.run import BrokerStartError, start
 from tests.raw_client import RawClient
 
 INVALID_UPDATE_VERSION = 95
@@ -47,6 +51,21 @@ def features(client: RawClient, version: int) -> tuple[set[tuple[str, int, int]]
     assert all(row.min_version_level == row.max_version_level for row in response.finalized_features)
     finalized = {row.name: row.max_version_level for row in response.finalized_features}
     return supported, finalized, response.finalized_features_epoch
+
+
+def test_a_broker_does_not_start_in_a_cluster_that_agreed_on_more_than_it_knows(tmp_path: Path) -> None:
+    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)})
+    metadata = MemoryMetadata()
+    store = MemoryMetadataStore(metadata)
+    store.open()
+    store.set_feature(store.claim_controller(1), "transaction.version", 2)
+    store.close()
+    broker = Broker(config, store=MemoryMetadataStore(metadata))
+    with pytest.raises(BrokerStartError, match=r"does not support finalized version 2 of transaction\.version"):
+        start(broker)
+    broker = Broker(config)
+    broker.startup()
+    broker.shutdown()
 
 
 @pytest.mark.parametrize("version", [3, 4])
