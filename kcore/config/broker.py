@@ -75,7 +75,7 @@ class BrokerConfig:
         self._values = after = dynamic.over(self._static)
         changed = changed_names(before, after)
         if changed:
-            LOG.info("Changed while running: %s", ", ".join(sorted(changed)))
+            LOG.info("Set at run time: %s", ", ".join(sorted(changed)))
             for failure in self._subscriptions.tell(changed):
                 LOG.error("A changed configuration could not be taken over", cause=failure)
 
