@@ -27,6 +27,7 @@ from kcore.protocol import apis
 from tests.raw_client import RawClient
 
 ROOT = Path(__file__).resolve().parent.parent
+KAFKA_JARS = ROOT / "bin" / "kafka-jars"
 KAFKA_RUN = ROOT / "bin" / "kafka-run"
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
@@ -96,6 +97,8 @@ class ApacheKafka:
     def start(self) -> ApacheKafka:
         """Starts it and returns when it serves."""
         assert self.process is None, "it runs already"
+        # The first time they are fetched, which takes as long as it takes.
+        subprocess.run([KAFKA_JARS, self.version], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         for _ in range(PORT_ATTEMPTS):
             if self.port == 0:
                 self.port, self.controller_port = free_port(), free_port()
