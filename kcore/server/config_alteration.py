@@ -38,11 +38,14 @@ def alter_resources(resources: Iterable[Any], alter: Callable[[Any], None]) -> l
     """Runs `alter` on each resource of a request; the answer has a row for each, with its error."""
     listed = list(resources)
     names = [(resource.resource_type, resource.resource_name) for resource in listed]
+    seen: dict[tuple[int, str], int] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
     rows = []
     for resource, name in zip(listed, names, strict=True):
         error: errors.KafkaError | None = None
         try:
-            if names.count(name) > 1:
+            if seen[name] > 1:
                 raise errors.InvalidRequestError("Each resource must appear at most once.")
             alter(resource)
         except errors.KafkaError as failure:
