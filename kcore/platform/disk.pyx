@@ -400,6 +400,20 @@ cdef class Disk:
             outcome = self.operations.fsync_directory(self.operations.context, raw)
         self.check(outcome, path)
 
+    def defer_syncs(self):
+        """Lets every sync from now on do nothing, for `sync_deferred` to make up for all of them; False where it cannot.
+
+        For whoever is alone with the disk and keeps no promise meanwhile: a stop with thousands of files to sync.
+        """
+        return False
+
+    def sync_deferred(self, path):
+        """Returns once everything on the file system of `path` is on the device."""
+        raise NotImplementedError
+
+    def end_deferral(self):
+        """Syncs do what they say again."""
+
     def lock(self, path):
         """Creates and locks a file for this process; the descriptor holds the lock until it is closed.
 

@@ -5,7 +5,7 @@ write is continued, so callers see whole results or a negated errno. Durability 
 safe after `fdatasync`, names after `fsync_directory`.
 """
 
-from os import fsencode
+from os import fsencode, uname
 
 from libc.errno cimport EINTR, EIO, errno
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -30,6 +30,7 @@ cdef extern from "<unistd.h>" nogil:
     int c_ftruncate "ftruncate"(int descriptor, off_t size)
     int c_fdatasync "fdatasync"(int descriptor)
     int c_fsync "fsync"(int descriptor)
+    int c_syncfs "syncfs"(int descriptor)
     int c_unlink "unlink"(const char* path)
     int c_rmdir "rmdir"(const char* path)
 
@@ -317,6 +318,14 @@ cdef int64_t real_monotonic_ns(void* context) noexcept nogil:
     return <int64_t>now.tv_sec * 1000000000 + now.tv_nsec
 
 
+cdef int no_sync(void* context, int descriptor) noexcept nogil:
+    return 0
+
+
+cdef int no_directory_sync(void* context, const char* path) noexcept nogil:
+    return 0
+
+
 cdef class RealDisk(Disk):
     """The machine's own files and clocks."""
 
@@ -344,6 +353,31 @@ cdef class RealDisk(Disk):
         table.sendfile = real_sendfile
         table.now_ms = real_now_ms
         table.monotonic_ns = real_monotonic_ns
+
+    def defer_syncs(self):
+        """syncfs(2) makes up for them. It reports errors of writing since Linux 5.8; before that each file is synced."""
+        release = uname().release.split(".")
+        if not (release[0].isdigit() and release[1].isdigit()) or (int(release[0]), int(release[1])) < (5, 8):
+            return False
+        self.operations.fdatasync = no_sync
+        self.operations.fsync_directory = no_directory_sync
+        return True
+
+    def sync_deferred(self, path):
+        """syncfs(2)."""
+        cdef int descriptor = self.open(path)
+        cdef int outcome
+        try:
+            with nogil:
+                outcome = 0 if c_syncfs(descriptor) == 0 else -errno
+            self.check(outcome, path)
+        finally:
+            self.close(descriptor)
+
+    def end_deferral(self):
+        """Syncs do what they say again."""
+        self.operations.fdatasync = real_fdatasync
+        self.operations.fsync_directory = real_fsync_directory
 
     def space(self, path):
         """What statvfs(2) says; free is what a process without privileges may still use."""

@@ -207,8 +207,9 @@ def test_what_was_acknowledged_is_there_after_a_loss_of_power(machine: Machine, 
             log = machine.broker.log_manager.get_log("orders", partition) if machine.broker is not None else None
             assert log is not None
             read: dict[int, bytes] = {}
-            while len(read) < log.high_watermark:
-                read.update(values_of(fetch(client, "orders", len(read), index=partition).records))
+            while len(read) < log.end_offset:  # shown once it is on the device
+                part = fetch(client, "orders", len(read), index=partition, max_wait_ms=500)
+                read.update(values_of(part.records))
             acked = [record for producer in producers if producer.partition == partition for record in producer.acked]
             assert acked
             assert [record for record in acked if read.get(record[0]) != record[1]] == []

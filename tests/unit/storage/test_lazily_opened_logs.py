@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typing_extensions import Buffer
 
 from kcore import errors
 from kcore.config.broker import BrokerConfig
@@ -292,6 +293,43 @@ class TestManager:
             log = manager.get_or_create_log("orders", partition, self.TOPIC_ID)
             assert log.end_offset == (partition if partition % 2 else 0)
             assert len(read_all(log, LOG_END)) == log.end_offset
+        manager.shutdown()
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_many_logs_are_synced_together_at_the_end(self, tmp_path: Path, fails: bool) -> None:
+        class Watched(RealDisk):
+            """Tells when the whole file system was synced, and what was said before and after."""
+
+            def __init__(self) -> None:
+                self.events: list[str] = []
+
+            def sync_deferred(self, path: str) -> None:
+                self.events.append("sync")
+                if fails:
+                    raise OSError(5, "Input/output error", path)
+                super().sync_deferred(path)
+
+            def write_file_atomically(self, path: str, data: Buffer) -> None:
+                self.events.append(path.rpartition("/")[2])
+                super().write_file_atomically(path, data)
+
+        disk = Watched()
+        manager = self.start(disk, str(tmp_path / "data"))
+        for partition in range(70):
+            append_each(manager.get_or_create_log("orders", partition, self.TOPIC_ID), 2)
+        disk.events.clear()
+        manager.shutdown()
+        if fails:
+            assert disk.events == ["sync"], "nothing is said of what may not be on the device"
+            assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+        else:
+            assert disk.events[0] == "sync"
+            assert disk.events[-1] == ".kafka_cleanshutdown"
+        del manager
+        manager = self.start(RealDisk(), str(tmp_path / "data"), 70)
+        for partition in range(70):
+            log = manager.get_or_create_log("orders", partition, self.TOPIC_ID)
+            assert (log.end_offset, log.recovery_point) == (2, 0 if fails else 2)
         manager.shutdown()
 
     def test_checkpoints_that_would_say_the_same_are_not_written(self) -> None:
