@@ -31,12 +31,15 @@ def handle(context: RequestContext, request: Any) -> Fields:
     """Brokers and topics out of one image."""
     if asks_for_all(context, request):
         image = context.broker.metadata_cache.image
-        topics = [describe_topic(context, request, image, topic) for topic in image.topics.values()]
+        describer = PartitionDescriber(context, image)
+        operations = topic_operations(context, request)
+        topics = [describe_topic(describer, topic, operations) for topic in image.topics.values()]
     else:
         check_topic_ids(context, request)
         failures = make_missing_topics(context, request)
         image = context.broker.metadata_cache.image
-        topics = [describe_asked(context, request, image, asked, failures) for asked in request.topics]
+        describer = PartitionDescriber(context, image)
+        topics = [describe_asked(context, request, image, describer, asked, failures) for asked in request.topics]
     return {
         "brokers": describe_brokers(context, image),
         "cluster_id": context.broker.cluster_id,
@@ -84,13 +87,18 @@ def is_by_id(asked: Any) -> bool:
 
 
 def describe_asked(
-    context: RequestContext, request: Any, image: MetadataImage, asked: Any, failures: dict[str, int]
+    context: RequestContext,
+    request: Any,
+    image: MetadataImage,
+    describer: PartitionDescriber,
+    asked: Any,
+    failures: dict[str, int],
 ) -> Fields:
     """One topic of the request, found or not."""
     by_id = is_by_id(asked)
     topic = image.topics_by_id.get(asked.topic_id) if by_id else image.topics.get(asked.name)
     if topic is not None:
-        return describe_topic(context, request, image, topic)
+        return describe_topic(describer, topic, topic_operations(context, request))
     if by_id:
         missing = _missing(None, asked.topic_id, errors.UnknownTopicIdError.code)
     else:
@@ -111,15 +119,15 @@ def _missing(name: str | None, topic_id: bytes, code: int) -> Fields:
     return {"error_code": code, "name": name, "topic_id": topic_id, "partitions": []}
 
 
-def describe_topic(context: RequestContext, request: Any, image: MetadataImage, topic: TopicImage) -> Fields:
+def describe_topic(describer: PartitionDescriber, topic: TopicImage, operations: int) -> Fields:
     """A topic that exists."""
     return {
         "error_code": errors.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "partitions": [describe_partition(context, image, state) for state in topic.partitions],
-        "topic_authorized_operations": topic_operations(context, request),
+        "partitions": [describer.describe(state) for state in topic.partitions],
+        "topic_authorized_operations": operations,
     }
 
 
@@ -129,26 +137,50 @@ def topic_operations(context: RequestContext, request: Any) -> int:
     return authorized_operations.TOPIC if asked else authorized_operations.NOT_ASKED_FOR
 
 
+class PartitionDescriber:
+    """Describes partitions out of one image for one client: what they have in common only once."""
+
+    __slots__ = ("_brokers", "_context", "_leaders", "_offline")
+
+    def __init__(self, context: RequestContext, image: MetadataImage) -> None:
+        self._context = context
+        self._brokers = image.brokers
+        # Error code and leader id, by the leader's id.
+        self._leaders: dict[int, tuple[int, int]] = {}
+        self._offline: dict[tuple[int, ...], list[int]] = {}
+
+    def describe(self, state: PartitionState) -> Fields:
+        """A partition with its leader, or with the reason why no leader can be named."""
+        leader = self._leaders.get(state.leader)
+        if leader is None:
+            leader = self._leaders[state.leader] = self._leader(state.leader)
+        replicas = state.replicas
+        offline = self._offline.get(replicas)
+        if offline is None:
+            offline = self._offline[replicas] = [replica for replica in replicas if replica not in self._brokers]
+        return {
+            "error_code": leader[0],
+            "partition_index": state.partition,
+            "leader_id": leader[1],
+            "leader_epoch": state.leader_epoch,
+            "replica_nodes": replicas,
+            "isr_nodes": state.isr,
+            "offline_replicas": offline,
+        }
+
+    def _leader(self, leader_id: int) -> tuple[int, int]:
+        leader = self._brokers.get(leader_id)
+        if leader is None:
+            return errors.LeaderNotAvailableError.code, NO_LEADER
+        if self._context.broker.address_of(leader, self._context.connection) is None:
+            known = self._context.api_version >= FIRST_WITH_LISTENER_NOT_FOUND
+            return (errors.ListenerNotFoundError if known else errors.LeaderNotAvailableError).code, NO_LEADER
+        return errors.NONE, leader_id
+
+
 def describe_partition(context: RequestContext, image: MetadataImage, state: PartitionState) -> Fields:
-    """A partition with its leader, or with the reason why no leader can be named."""
-    error_code = errors.NONE
-    leader_id = state.leader
-    leader = image.brokers.get(leader_id)
-    if leader is None:
-        error_code, leader_id = errors.LeaderNotAvailableError.code, NO_LEADER
-    elif context.broker.address_of(leader, context.connection) is None:
-        known = context.api_version >= FIRST_WITH_LISTENER_NOT_FOUND
-        error_code = errors.ListenerNotFoundError.code if known else errors.LeaderNotAvailableError.code
-        leader_id = NO_LEADER
-    return {
-        "error_code": error_code,
-        "partition_index": state.partition,
-        "leader_id": leader_id,
-        "leader_epoch": state.leader_epoch,
-        "replica_nodes": state.replicas,
-        "isr_nodes": state.isr,
-        "offline_replicas": [broker_id for broker_id in state.replicas if broker_id not in image.brokers],
-    }
+    """One partition."""
+    return PartitionDescriber(context, image).describe(state)
 
 
 def describe_brokers(context: RequestContext, image: MetadataImage) -> Iterable[Fields]:
