@@ -5,13 +5,14 @@ RequestChannel, and a handler thread calls it. The completing thread needs no GI
 this object, which outlives the purgatories, and native code knows them by number only.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdlib cimport calloc, free
 
 from kcore.errors cimport NONE, REQUEST_TIMED_OUT
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 from kcore.purgatory.purgatory cimport DelayedOperation, Purgatory
 from kcore.replication.partition cimport Partition
+from kcore.replication.partition_wait cimport wait_for_partitions
 
 from kcore.logger import get_logger
 
@@ -104,16 +105,13 @@ cdef class DelayedRequests:
         return request
 
     cdef int watch(self, Purgatory purgatory, DelayedRequest* request, int64_t timeout_ms) except -1:
-        cdef uint64_t* keys = <uint64_t*>malloc(max(1, request.count) * sizeof(uint64_t))
-        cdef int32_t index
-        if keys == NULL:
+        cdef bint waits
+        with nogil:
+            waits = wait_for_partitions(purgatory, &request.operation, &request.watched[0].partition, sizeof(Watched),
+                                        request.count, timeout_ms)
+        if not waits:
             free_request(&request.operation)
             raise MemoryError
-        for index in range(request.count):
-            keys[index] = (<Partition>request.watched[index].partition).key
-        with nogil:
-            purgatory.try_complete_else_watch(&request.operation, keys, request.count, timeout_ms)
-            free(keys)
         return 0
 
     cdef void call(self, int64_t number) noexcept:

@@ -50,8 +50,10 @@ cdef class HandlerSession:
     cdef list asked
 
     def __dealloc__(self):
-        if self.session != NULL:
-            session_release(self.session)
+        cdef FetchSession* session = self.session
+        if session != NULL:
+            with nogil:
+                session_release(session)
 
     def partitions(self):
         """Everything that the session asks for, in its order: (topic's name or id, index, leader epoch, fetch offset,

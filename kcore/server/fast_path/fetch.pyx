@@ -8,7 +8,7 @@ of its partitions, and is read again when an append, a change of leadership or i
 Left to `handlers/fetch.py` before anything was read: followers, unknown partitions, and requests that the reader refuses.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -19,6 +19,7 @@ from kcore.network.socket_server cimport SocketServer
 from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
 from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.replication.partition cimport Partition
+from kcore.replication.partition_wait cimport wait_for_partitions
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_answer cimport (
     FetchAnswer, answer_error, begin_answer, begin_topic, end_topic, finish_answer, put_partition,
@@ -111,17 +112,11 @@ cdef class FetchPath:
         return self.wait(fetch)
 
     cdef Disposition wait(self, Fetch* fetch) noexcept nogil:
-        cdef int32_t count = fetch.request.partition_count
-        cdef uint64_t* keys = <uint64_t*>malloc(count * sizeof(uint64_t))
-        cdef int32_t position
-        if keys == NULL or not keep_names(fetch):
-            free(keys)
+        if not keep_names(fetch) or not wait_for_partitions(
+                self.replicas.fetch_purgatory, &fetch.operation, fetch.partitions, sizeof(void*),
+                fetch.request.partition_count, fetch.request.max_wait_ms):
             free_fetch(&fetch.operation)
             return CLOSE
-        for position in range(count):
-            keys[position] = (<Partition>fetch.partitions[position]).key
-        self.replicas.fetch_purgatory.try_complete_else_watch(&fetch.operation, keys, count, fetch.request.max_wait_ms)
-        free(keys)
         return DELAYED
 
     cdef int32_t open_session(self, Fetch* fetch) noexcept nogil:

@@ -9,7 +9,7 @@ With acks=all the answer waits in the produce purgatory until the in-sync replic
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from kcore.errors cimport NONE, REQUEST_TIMED_OUT
@@ -21,6 +21,7 @@ from kcore.record.batch cimport COMPRESSION_MASK
 from kcore.record.compression cimport codec_is_available
 from kcore.record.validator cimport ORIGIN_CLIENT
 from kcore.replication.partition cimport Partition
+from kcore.replication.partition_wait cimport wait_for_partitions
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.output cimport (
     Output, output_free, put_array_size, put_int16, put_int32, put_int64, put_no_tags, put_sentence, put_string,
@@ -146,23 +147,18 @@ cdef class ProducePath:
 
     cdef Disposition wait(self, NativeRequest* request, const ProduceRequest* produce, Output* answer,
                           DelayedProduce* delayed, bint failed) noexcept nogil:
-        cdef uint64_t* keys = <uint64_t*>malloc(delayed.count * sizeof(uint64_t))
         cdef int32_t position
-        if keys == NULL or answer.failed:
-            free(keys)
-            output_free(answer)
-            free(delayed)
-            return CLOSE
         delayed.connection = request.connection
         delayed.answer = answer[0]
         delayed.failed = failed
         for position in range(delayed.count):
-            keys[position] = (<Partition>delayed.pending[position].partition).key
             # The request's own pins end with the request.
             delayed.pending[position].partition = (<Partition>delayed.pending[position].partition).pin()
-        self.replicas.produce_purgatory.try_complete_else_watch(&delayed.operation, keys, delayed.count,
-                                                                produce.timeout_ms)
-        free(keys)
+        if answer.failed or not wait_for_partitions(
+                self.replicas.produce_purgatory, &delayed.operation, &delayed.pending[0].partition,
+                sizeof(PendingPartition), delayed.count, produce.timeout_ms):
+            free_delayed(&delayed.operation)
+            return CLOSE
         return DELAYED
 
 
