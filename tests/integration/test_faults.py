@@ -190,6 +190,16 @@ def test_faults_do_not_hold_up_the_end(broker: EmbeddedBroker) -> None:
         assert client.receive(apis.METADATA, 12).brokers, "a new process has no faults"
 
 
+def test_a_broker_inside_this_process_has_faults_too() -> None:
+    with EmbeddedBroker(in_process=True, topics=["near"]) as broker, RawClient(broker.port) as client:
+        with broker.faults.add(api="Produce", error="NOT_LEADER_OR_FOLLOWER") as fault:
+            assert produce(client, "near", batch([b"x"])).error_code == 6
+            assert fault.wait(1)
+        assert produce(client, "near", batch([b"x"])).base_offset == 0
+        with pytest.raises(ValueError, match="must be one of"):
+            broker.faults.drop(api="Nothing")
+
+
 @pytest.mark.parametrize(
     ("what", "why"),
     [

@@ -45,6 +45,17 @@ def test_the_scope_of_the_shared_broker_is_an_option(
         installed.run_pytest(leftovers, tmp_path, "-q", "-o", "kcli_broker_properties=num.partitions")
 
 
+def test_the_client_library_is_an_option(installed: Installation, leftovers: Leftovers, tmp_path: Path) -> None:
+    (tmp_path / "test_client.py").write_text(
+        "def test_client(kcli_producer, kcli_consumer):\n"
+        "    modules = {type(make()).__module__.split('.')[0] for make in (kcli_producer, kcli_consumer)}\n"
+        "    assert modules == {'kafka'}\n"
+    )
+    installed.run_pytest(leftovers, tmp_path, "-q", "-o", "kcli_client=kafka-python")
+    with pytest.raises(AssertionError, match="must be one of confluent-kafka, kafka-python, aiokafka"):
+        installed.run_pytest(leftovers, tmp_path, "-q", "-o", "kcli_client=librdkafka")
+
+
 def test_who_does_not_use_it_does_not_pay_for_it(installed: Installation, leftovers: Leftovers, tmp_path: Path) -> None:
     """Neither the broker nor a client nor a process comes with the plugin itself."""
     (tmp_path / "test_nothing.py").write_text(
