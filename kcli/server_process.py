@@ -131,7 +131,7 @@ def _announce(broker: StartedBroker, output: str) -> None:
     else:
         import json
 
-        fields = ("broker_id", "cluster_id", "listeners", "pid", "data_dir")
+        fields = ("broker_id", "cluster_id", "listeners", "pid", "data_dir", "metrics_url")
         line = json.dumps({name: getattr(broker, name) for name in fields}, separators=(",", ":"))
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 START_TIMEOUT_S = 30.0
@@ -22,14 +22,16 @@ SHOWN_LOG_BYTES = 4_000
 
 
 class ServerCommand:
-    """`environment` is added to this process's; `started` is what the command's line says."""
+    """`environment` is added to this process's, `arguments` to the command; `started` is what its line says."""
 
-    def __init__(self, data_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, environment: Mapping[str, str] | None = None, *, arguments: Sequence[str] = ()
+    ) -> None:
         self._log_path = data_dir.with_name(data_dir.name + ".log")
         command = [sys.executable, "-m", "kcli", "server-start", "-o", "json", "--port", "0"]
         with self._log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "--data-dir", str(data_dir)],
+                [*command, "--data-dir", str(data_dir), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -86,19 +86,16 @@ class MetricsEndpoint:
 
     def start(self) -> None:
         """Binds, which OSError says when it cannot, and serves from then on."""
-        family, _, _, _, address = socket.getaddrinfo(
-            self.host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
+            self._listener = open_listener(self.host, self.port)
         except OSError as error:
-            listener.close()
-            raise OSError(error.errno, f"cannot listen on metrics.host {self.host!r}, port {self.port}") from error
-        self.port = listener.getsockname()[1]
-        self._listener = listener
+            # Without its number: what is to be done about a taken port differs from that of a listener for clients.
+            raise OSError(
+                f"cannot serve metrics at metrics.host={self.host} metrics.port={self.port}: {error.strerror}; "
+                "choose others, or leave metrics.port out",
+            ) from error
+        self.port = self._listener.getsockname()[1]
+        listener = self._listener
         self._wakeup, self._waker = os.pipe()
         self._poll = select.poll()
         self._poll.register(listener, select.POLLIN)
@@ -218,6 +215,22 @@ class MetricsEndpoint:
         if path == b"/ready":
             return response(200, "ready\n") if self._is_ready() else response(503, "not serving\n")
         return response(404, "there are /metrics, /health and /ready\n")
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    """A listening socket; an empty host stands for every interface."""
+    family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+        0
+    ]
+    listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def response(status: int, body: str | bytes, headers: str = "", content_type: str = PLAIN) -> bytes:

@@ -41,7 +41,7 @@ class BrokerStartError(OSError):
 class StartedBroker:
     """What a caller may say about a broker that serves."""
 
-    __slots__ = ("broker", "broker_id", "cluster_id", "data_dir", "listeners", "pid")
+    __slots__ = ("broker", "broker_id", "cluster_id", "data_dir", "listeners", "metrics_url", "pid")
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -50,6 +50,7 @@ class StartedBroker:
         self.listeners = [str(endpoint) for endpoint in broker.displayed_listeners()]
         self.pid = os.getpid()
         self.data_dir = broker.config.log_directories[0]
+        self.metrics_url = broker.metrics_endpoint.url if broker.metrics_endpoint is not None else None
 
 
 def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None]) -> int:

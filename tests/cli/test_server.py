@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -42,12 +43,31 @@ def test_the_line_that_says_it_serves_and_the_stop(tmp_path: Path, offline: Kcli
 
 def test_the_json_line_names_the_broker(tmp_path: Path, offline: Kcli) -> None:
     with ServerCommand(tmp_path / "data") as broker:
-        assert set(broker.started) == {"broker_id", "cluster_id", "listeners", "pid", "data_dir"}
+        assert set(broker.started) == {"broker_id", "cluster_id", "listeners", "pid", "data_dir", "metrics_url"}
+        assert broker.started["metrics_url"] is None
         assert broker.started["pid"] == broker.pid
         assert broker.started["data_dir"] == str(tmp_path / "data")
         assert broker.started["listeners"] == [f"PLAINTEXT://127.0.0.1:{broker.port}"]
         stopped = offline("server-stop", "--data-dir", tmp_path / "data", "-o", "json")
         assert json.loads(stopped.stdout) == {"data_dir": str(tmp_path / "data"), "pid": broker.pid, "stopped": True}
+
+
+def test_the_address_of_the_metrics_is_told(tmp_path: Path, offline: Kcli) -> None:
+    with ServerCommand(tmp_path / "data", arguments=("--override", "metrics.port=0")) as broker:
+        url = broker.started["metrics_url"]
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            assert b"kafka_server_kafkaserver_brokerstate 3\n" in answer.read()
+        with urllib.request.urlopen(url.replace("/metrics", "/ready"), timeout=30) as answer:
+            assert answer.status == 200
+        port = url.rpartition(":")[2].partition("/")[0]
+        arguments = ("--data-dir", tmp_path / "second", "--port", "0", "--override", f"metrics.port={port}")
+        second = offline("server-start", *arguments)
+    assert second.code == 1
+    assert second.stderr.splitlines()[-1] == (
+        f"kcli: cannot serve metrics at metrics.host=127.0.0.1 metrics.port={port}: Address already in use; "
+        "choose others, or leave metrics.port out"
+    )
 
 
 def test_ctrl_c_and_sigterm_end_it_with_code_0(tmp_path: Path) -> None:

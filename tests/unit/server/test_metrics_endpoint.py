@@ -155,9 +155,11 @@ def test_who_does_not_read_is_cut_off() -> None:
         served.endpoint.stop()
 
 
-def test_a_port_that_is_taken_is_named(served: Served) -> None:
-    taken = MetricsEndpoint("127.0.0.1", served.endpoint.port, lambda: b"", bool, max_connections=1, timeout_ms=1)
-    with pytest.raises(OSError, match=rf"metrics.host '127.0.0.1', port {served.endpoint.port}"):
+@pytest.mark.parametrize(("host", "reason"), [("127.0.0.1", "Address already in use"), ("no host", "not known")])
+def test_an_address_that_cannot_be_had_is_named(served: Served, host: str, reason: str) -> None:
+    port = served.endpoint.port
+    taken = MetricsEndpoint(host, port, lambda: b"", bool, max_connections=1, timeout_ms=1)
+    with pytest.raises(OSError, match=f"metrics.host={host} metrics.port={port}: .*{reason}; choose others"):
         taken.start()
 
 
