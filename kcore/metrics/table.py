@@ -121,7 +121,10 @@ REQUESTS = (
     ),
     request_time("TotalTimeMs", "From a request's last byte received to its answer's last byte sent."),
     request_time("RequestQueueTimeMs", "From a request's last byte received to the beginning of the work."),
-    request_time("LocalTimeMs", "The work of the broker itself."),
+    request_time(
+        "LocalTimeMs",
+        "The work of the broker itself; requests that a network thread answers in a row share its time evenly.",
+    ),
     request_time("RemoteTimeMs", "The wait for records, replicas or members of a group."),
     request_time("ThrottleTimeMs", "How long a quota holds the client back after the answer."),
     request_time("ResponseQueueTimeMs", "From the finished answer to the network thread's taking it up."),

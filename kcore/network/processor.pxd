@@ -114,6 +114,7 @@ cdef class Processor:
     cdef bint flush(self, Connection* connection) noexcept nogil
     cdef void answered(self, Connection* connection, const Response* response) noexcept nogil
     cdef void queue_timing(self, Connection* connection) noexcept nogil
+    cdef void settle_timings(self, Connection* connection) noexcept nogil
     cdef void end_timings(self, Connection* connection, int64_t bytes_sent) noexcept nogil
     cdef void refuse(self, Connection* connection, const char* rule, int64_t first, int64_t second) noexcept nogil
     cdef void shake_hands(self, Connection* connection) noexcept nogil

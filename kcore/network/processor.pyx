@@ -53,7 +53,7 @@ from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, Re
 from kcore.network.request_header cimport read_request_header
 from kcore.network.request_log cimport RequestRing, note_client, ring_is_on, ring_wants
 from kcore.network.request_metrics cimport RequestMetrics
-from kcore.network.request_timing cimport RequestTiming, timing_begin, timings_first, timings_pop, timings_push
+from kcore.network.request_timing cimport RequestTiming, timing_begin, timings_first, timings_pop, timings_push, timings_settle
 from kcore.network.response cimport Response, response_free, response_init, response_seal
 from kcore.network.selector cimport (
     WAKEUP, selector_add, selector_free, selector_init, selector_modify, selector_select,
@@ -76,6 +76,7 @@ cdef enum:
     TURN_BYTES = 2 * 1024 * 1024
     TURN_FRAMES = 128
     SENT_A_TURN = 1024 * 1024
+    MEASURED_BYTES = 16 * 1024
     UNSENT_PARTS = 256
     LONGEST_WAIT_MS = 60000
     NANOSECONDS_PER_MS = 1000000
@@ -417,7 +418,8 @@ cdef class Processor:
         received_in_turn[0] += received
         if received > 0:
             count(&self.counters.bytes_in, received)
-            connection.received_ns = self.look_at_clock()
+            # The time of a short copy is not worth its measurement; it counts as local.
+            connection.received_ns = self.look_at_clock() if received >= MEASURED_BYTES else self.clock_ns
         if status == RECEIVE_FAILED:
             return False
         if status == RECEIVE_STARVED:
@@ -485,12 +487,12 @@ cdef class Processor:
             request.network_ns = connection.network_ns
             connection.network_ns = 0
         disposition = self.ask_native_handler(&request)
-        if disposition == RESPONDED or disposition == DELAYED:
-            connection.timing.left_ns = connection.timing.completed_ns = self.look_at_clock()
-            connection.timing.native = True
+        connection.timing.native = disposition == RESPONDED or disposition == DELAYED
         if disposition == RESPONDED:
             return self.enqueue(connection, &self.scratch)
         if disposition == DELAYED:
+            self.settle_timings(connection)
+            connection.timing.left_ns = connection.timing.completed_ns = self.look_at_clock()
             connection.in_flight = True
             return True
         if disposition == TO_HANDLER:
@@ -555,6 +557,7 @@ cdef class Processor:
         cdef FlushStatus status
         cdef int64_t sent
         if has_unsent(connection):
+            self.settle_timings(connection)
             status = connection_flush(connection, self.disk, SENT_A_TURN, &sent)
             count(&self.counters.bytes_out, sent)
             self.look_at_clock()
@@ -572,6 +575,7 @@ cdef class Processor:
     cdef void answered(self, Connection* connection, const Response* response) noexcept nogil:
         """Notes when a request that was in flight was worked on."""
         cdef RequestTiming* timing = &connection.timing
+        timing.settled = True
         timing.completed_ns = max(response.completed_ns, timing.left_ns)
         if response.begun_ns:
             timing.begun_ns = response.begun_ns
@@ -587,9 +591,16 @@ cdef class Processor:
         if not has_unsent(connection):
             self.end_timings(connection, connection.bytes_sent)
 
+    cdef void settle_timings(self, Connection* connection) noexcept nogil:
+        """What was executed in a row is done at this moment."""
+        if connection.timings.unsettled:
+            timings_settle(&connection.timings, self.look_at_clock())
+
     cdef void end_timings(self, Connection* connection, int64_t bytes_sent) noexcept nogil:
         """Counts the requests whose answers are among the first `bytes_sent` bytes of the connection."""
-        cdef RequestTiming* timing = timings_first(&connection.timings)
+        cdef RequestTiming* timing
+        self.settle_timings(connection)
+        timing = timings_first(&connection.timings)
         while timing != NULL and timing.sent_at <= bytes_sent:
             timing.ended_ns = max(self.clock_ns, timing.sending_ns)
             self.metrics.record(timing)

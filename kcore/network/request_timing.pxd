@@ -10,6 +10,7 @@ cdef struct RequestTiming:
     int32_t correlation_id
     int32_t throttle_ms
     bint native                  # answered without a handler
+    bint settled                 # it is known when it was worked on
     bint has_error               # of a native answer
     int64_t request_bytes        # without the length, as response_bytes
     int64_t response_bytes
@@ -27,6 +28,7 @@ cdef struct TimingQueue:
     int32_t head
     int32_t count
     int32_t capacity
+    int32_t unsettled            # the last ones, of which it is not known yet when they were worked on
 
 cdef enum:
     KEPT_TIMINGS = 4             # what an idle connection may keep room for
@@ -37,7 +39,7 @@ cdef inline void timing_begin(RequestTiming* timing, const NativeRequest* reques
     timing.api_version = request.api_version
     timing.correlation_id = request.correlation_id
     timing.throttle_ms = 0
-    timing.native = timing.has_error = False
+    timing.native = timing.settled = timing.has_error = False
     timing.request_bytes = <int64_t>request.size
     timing.response_bytes = 0
     timing.received_ns = request.received_ns
@@ -46,6 +48,8 @@ cdef inline void timing_begin(RequestTiming* timing, const NativeRequest* reques
 
 # Copies `timing` behind the others; False, and it is not measured, without memory.
 cdef bint timings_push(TimingQueue* queue, const RequestTiming* timing) noexcept nogil
+# Says of the unsettled ones that they were worked on one after another until now, each as long as the others.
+cdef void timings_settle(TimingQueue* queue, int64_t now_ns) noexcept nogil
 # The oldest one, which is gone at the next push; NULL when there is none.
 cdef RequestTiming* timings_first(TimingQueue* queue) noexcept nogil
 cdef void timings_pop(TimingQueue* queue) noexcept nogil

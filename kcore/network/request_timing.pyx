@@ -1,10 +1,13 @@
 """The queue of requests that a connection has answered and not yet sent the answers of.
 
+Small requests come many at a time, and looking at the clock costs as much as everything else that is measured of one: those
+that a processor executes in a row share the time of the row.
+
 Bounded by what bounds the answers themselves: a connection with unsent answers executes nothing further. Concurrency:
 belongs to its processor.
 """
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memmove
 
@@ -26,7 +29,24 @@ cdef bint timings_push(TimingQueue* queue, const RequestTiming* timing) noexcept
             queue.capacity = capacity
     queue.entries[queue.count] = timing[0]
     queue.count += 1
+    queue.unsettled += not timing.settled
     return True
+
+
+cdef void timings_settle(TimingQueue* queue, int64_t now_ns) noexcept nogil:
+    cdef RequestTiming* timing
+    cdef int64_t at_ns, share_ns
+    if queue.unsettled == 0:
+        return
+    timing = &queue.entries[queue.count - queue.unsettled]
+    at_ns = timing.begun_ns
+    share_ns = max(<int64_t>0, now_ns - at_ns) // queue.unsettled
+    while queue.unsettled > 0:
+        timing.begun_ns = at_ns
+        at_ns += share_ns
+        timing.left_ns = timing.completed_ns = timing.sending_ns = at_ns
+        timing += 1
+        queue.unsettled -= 1
 
 
 cdef RequestTiming* timings_first(TimingQueue* queue) noexcept nogil:
@@ -43,4 +63,4 @@ cdef void timings_trim(TimingQueue* queue, bint everything) noexcept nogil:
     if everything or (queue.count == 0 and queue.capacity > KEPT_TIMINGS):
         free(queue.entries)
         queue.entries = NULL
-        queue.head = queue.count = queue.capacity = 0
+        queue.head = queue.count = queue.capacity = queue.unsettled = 0

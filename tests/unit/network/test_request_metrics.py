@@ -62,6 +62,11 @@ def test_requests_that_come_in_one_go(serve: Serve, count: int) -> None:
     totals = counted(server, ECHO, count)
     assert totals.response_bytes[1] == 4 * count
     assert sum(totals.response_bytes[0]) == count
+    # They share the time of their row, and nothing of it is lost or counted twice.
+    local_counts, _ = totals.times["LocalTimeMs"]
+    assert sum(local_counts) == count
+    parts = sum(spent_ms(totals, name) for name in TIMES if name not in ("TotalTimeMs", "ThrottleTimeMs"))
+    assert parts == pytest.approx(spent_ms(totals, "TotalTimeMs"), abs=1e-6)
 
 
 def test_the_wait_of_a_delayed_request_is_remote_time(serve: Serve) -> None:
