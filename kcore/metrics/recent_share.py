@@ -40,4 +40,6 @@ class RecentShare:
         elapsed_ns = now_ns - then_ns
         if elapsed_ns <= 0:
             return [0.0] * len(values)
+        # Threads that have come since then began with nothing.
+        before = [*before, *[0] * (len(values) - len(before))]
         return [(b - a) / elapsed_ns for a, b in zip(before, values, strict=True)]

@@ -72,6 +72,7 @@ cdef class Processor:
     cdef int32_t draining
     cdef int64_t drain_deadline_ns
     cdef int64_t now_ns              # when the last wait ended
+    cdef int64_t waiting_since_ns    # for other threads to read; 0 while there is something to do
     cdef int64_t clock_ns            # the clock when it was last looked at
     cdef int64_t trim_due_ns
     cdef int64_t free_buffer_bytes   # of the pool, for other threads to read

@@ -195,9 +195,12 @@ cdef class Processor:
         cdef int timeout_ms = self.wait_timeout_ms(started_ns)
         cdef int ready
         self.now_ns = started_ns
+        if timeout_ms != 0:
+            atomic_store_64(&self.waiting_since_ns, started_ns)
         ready = selector_select(&self.selector, events, timeout_ms, self.disk, &self.now_ns)
         self.clock_ns = self.now_ns
         if timeout_ms != 0:
+            atomic_store_64(&self.waiting_since_ns, 0)
             count(&self.counters.idle_ns, self.now_ns - started_ns)
         return ready
 

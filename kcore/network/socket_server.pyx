@@ -219,8 +219,15 @@ cdef class SocketServer(ResponseSink):
         return total
 
     def processor_idle_ns(self) -> list[int]:
-        """For each processor the nanoseconds spent waiting for something to do."""
-        return [processor_counters(processor)["idle_ns"] for processor in self.processors]
+        """For each processor the nanoseconds spent waiting for something to do, the wait that is not over included."""
+        cdef int64_t now_ns = self.now_ns()
+        return [idle_ns(processor, now_ns) for processor in self.processors]
+
+
+cdef int64_t idle_ns(Processor processor, int64_t now_ns):
+    cdef int64_t since_ns = atomic_load_64(&processor.waiting_since_ns)
+    cdef int64_t waited_ns = max(<int64_t>0, now_ns - since_ns) if since_ns else 0
+    return atomic_load_64(&processor.counters.idle_ns) + waited_ns
 
 
 cdef dict processor_counters(Processor processor):

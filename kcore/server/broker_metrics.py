@@ -111,7 +111,7 @@ class BrokerMetrics:
         """Threads, queues, connections, bytes."""
         broker = self._broker
         server = broker.socket_server
-        idle = [min(1.0, rate) for rate in self._processors_idle.rates()]
+        idle = [min(1.0, max(0.0, rate)) for rate in self._processors_idle.rates()]
         yield "kafka_network_socketserver_networkprocessoravgidlepercent", (), sum(idle) / len(idle)
         for index, share in enumerate(idle):
             yield "kafka_network_processor_idlepercent", (str(index),), share

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,  # type: ignore[attr-defined]
+    ConfigEntry,  # type: ignore[attr-defined]
+    ConfigResource,
+    NewTopic,  # type: ignore[attr-defined]
+    ResourceType,  # type: ignore[attr-defined]
+)
 
 from kcore.metrics.table import METRICS
 from tests.broker_process import BrokerProcess
@@ -231,6 +238,17 @@ def test_gauges_of_the_server(broker: BrokerProcess) -> None:
     assert 0 < metrics.value("kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent") <= 1
     assert metrics.value("process_resident_memory_bytes") > 1 << 20
     assert abs(metrics.value("process_start_time_seconds") - time.time()) < 3600
+
+
+def test_network_threads_may_be_added(broker: BrokerProcess) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_server})
+    threads = ConfigEntry("num.network.threads", "5", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, str(broker.started["broker_id"]), incremental_configs=[threads])
+    admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    metrics = scrape(broker)
+    for name in ("kafka_network_processor_idlepercent", "kafka_server_socket_server_metrics_connection_count"):
+        assert len({labels for found, labels in metrics.samples if found == name}) == 5
+    assert 0 < metrics.value("kafka_network_socketserver_networkprocessoravgidlepercent") <= 1
 
 
 def test_every_metric_of_the_table_is_served(broker: BrokerProcess) -> None:

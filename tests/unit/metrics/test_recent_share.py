@@ -41,3 +41,10 @@ def test_two_who_ask_do_not_disturb_each_other() -> None:
     threads.pass_time(50, 0, 0)
     assert threads.pass_time(0, 0, 0) == threads.share.rates() == [0, 0]
     assert threads.pass_time(50, 1, 1) == [0.5, 0.5]
+
+
+def test_threads_may_be_added() -> None:
+    threads = Threads()
+    threads.pass_time(10, 1, 1)
+    threads.idle_ns.append(0)
+    assert threads.pass_time(10, 1, 1, 0.5) == [1, 1, 0.25]

@@ -211,6 +211,15 @@ def test_handlers_that_wait_are_idle(serve: Serve) -> None:
     assert server.channel.handler_idle_ns - before_ns >= 29 * MS
 
 
+def test_network_threads_are_idle_while_they_wait(serve: Serve) -> None:
+    """Without anything that wakes them."""
+    server = serve(num_network_threads=2)
+    before_ns = server.server.processor_idle_ns()
+    spin(50)
+    for before, after in zip(before_ns, server.server.processor_idle_ns(), strict=True):
+        assert after - before >= 40 * MS
+
+
 def spin(duration_ms: int) -> None:
     """Lets time pass that is to be measured."""
     end_ns = time.monotonic_ns() + duration_ms * MS
