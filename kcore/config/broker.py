@@ -36,6 +36,17 @@ EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
 }
 
 
+LISTENER_PREFIX = "listener.name."
+# What may be bounded for one listener by `listener.name.LISTENER.` before the name, besides for the broker.
+LISTENER_BOUNDS = ("max.connections", "max.connection.creation.rate")
+
+
+def is_listener_bound(name: str) -> bool:
+    """Whether a name is one of LISTENER_BOUNDS behind the prefix of a listener."""
+    listener, dot, bound = name.removeprefix(LISTENER_PREFIX).partition(".")
+    return name.startswith(LISTENER_PREFIX) and bool(listener) and bool(dot) and bound in LISTENER_BOUNDS
+
+
 class BrokerConfig:
     """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
 
@@ -48,7 +59,9 @@ class BrokerConfig:
 
         self.properties = {name: text for name, text in properties.items() if name in BROKER_KEYS}
         self.unknown = {name: text for name, text in properties.items() if name not in BROKER_KEYS}
-        self.warnings = [f"{name} is not used here; it is ignored" for name in sorted(self.unknown)]
+        self.warnings = [
+            f"{name} is not used here; it is ignored" for name in sorted(self.unknown) if not is_listener_bound(name)
+        ]
         self._drop_stock_socket_buffers()
         self._static: dict[str, ConfigValue] = {
             name: BROKER_KEYS[name].parse(text) for name, text in self.properties.items()
@@ -61,6 +74,9 @@ class BrokerConfig:
         check_values(self.__getitem__)
         self._note_unused_settings()
         self.listeners = Listeners(self)
+        for endpoint in self.listeners.endpoints:
+            for name in LISTENER_BOUNDS:
+                self.number_of_listener(endpoint.name, name, 0)
 
     def update_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> None:
         """Replaces what was configured at run time, for all brokers and for this one, and tells who subscribed.
@@ -127,6 +143,16 @@ class BrokerConfig:
         value = self[name]
         assert isinstance(value, int), name
         return value
+
+    def number_of_listener(self, listener: str, name: str, default: int) -> int:
+        """What `listener.name.LISTENER.NAME` says, at run time or in the properties; ConfigException if it is odd."""
+        prefixed = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
+        for texts in (self.dynamic.own_texts, self.dynamic.cluster_texts, self.unknown):
+            if prefixed in texts:
+                value = BROKER_KEYS[name].parse(texts[prefixed])
+                assert isinstance(value, int), name
+                return value
+        return default
 
     def flag(self, name: str) -> bool:
         """The value of a boolean key."""

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from kcore.network.connection cimport Connection
+from kcore.network.connection_quotas cimport ConnectionQuotas
 from kcore.network.connection_table cimport ConnectionTable
 from kcore.network.dispatch cimport DispatchEntry, DispatchTable, Disposition, NativeRequest
 from kcore.network.endpoint cimport Endpoint
@@ -69,6 +70,7 @@ cdef class Processor:
     cdef list factory_owners
     cdef void* factories[64]     # StreamFactory, by listener
     cdef int64_t* connection_count
+    cdef ConnectionQuotas connection_quotas
     cdef int32_t draining
     cdef int64_t drain_deadline_ns
     cdef int64_t now_ns              # when the last wait ended
@@ -98,6 +100,7 @@ cdef class Processor:
     cdef void resume_granted(self) noexcept nogil
     cdef void resume_throttled(self) noexcept nogil
     cdef void close_idle(self) noexcept nogil
+    cdef void close_excess(self) noexcept nogil
     cdef void trim_buffers(self) noexcept nogil
     cdef bint is_drained(self) noexcept nogil
     cdef void close_everything(self) noexcept nogil

@@ -34,6 +34,7 @@ from kcore.network.connection cimport (
     RECEIVE_FAILED, RECEIVE_STARVED, UNLISTED, Connection, FlushStatus, ReceiveStatus, buffered_bytes, connection_enqueue, connection_flush,
     connection_free, connection_new, connection_park, connection_receive, has_unsent, is_muted,
 )
+from kcore.network.connection_quotas cimport ConnectionQuotas
 from kcore.network.connection_table cimport (
     table_add, table_any, table_find, table_free, table_init, table_list, table_remove, table_touch, table_unlist,
 )
@@ -98,7 +99,7 @@ cdef class Processor:
         response_init(&self.scratch)
 
     def __init__(self, int index, RequestChannel channel, DispatchTable dispatch, Disk disk,
-                 ClientQuotaManager quotas, list factories):
+                 ClientQuotaManager quotas, ConnectionQuotas connection_quotas, list factories):
         cdef StreamFactory factory
         table_init(&self.table, index)
         self.channel = channel
@@ -107,6 +108,7 @@ cdef class Processor:
         self.pool.memory = <void*>channel.memory
         self.dispatch = dispatch
         self.quotas = quotas
+        self.connection_quotas = connection_quotas
         self.disk_owner = disk
         self.disk = &disk.operations
         self.factory_owners = factories
@@ -147,6 +149,7 @@ cdef class Processor:
         cdef ProcessorMessage* message = message_new(MESSAGE_ADOPT, 0)
         if message == NULL:
             close_descriptor(socket)
+            self.connection_quotas.closed(listener, client)
             return
         message.socket = socket
         message.listener = listener
@@ -180,6 +183,7 @@ cdef class Processor:
             self.resume_throttled()
             self.serve_ready()
             self.close_idle()
+            self.close_excess()
             self.trim_buffers()
             if atomic_load_32(&self.draining) and self.is_drained():
                 break
@@ -278,11 +282,13 @@ cdef class Processor:
         if not atomic_load_32(&self.draining):
             stream = (<StreamFactory>self.factories[message.listener]).open(message.socket)
         if stream == NULL:
+            self.connection_quotas.closed(message.listener, &message.client)
             return
         message.socket = -1
         connection = connection_new(stream)
         if connection == NULL:
             stream.close(stream)
+            self.connection_quotas.closed(message.listener, &message.client)
             return
         connection.listener = message.listener
         connection.client = message.client
@@ -290,6 +296,7 @@ cdef class Processor:
         connection.handshaking = True
         if not table_add(&self.table, connection):
             connection_free(connection, &self.pool)
+            self.connection_quotas.closed(message.listener, &message.client)
             return
         table_touch(&self.table, connection, self.now_ns)
         atomic_add_64(self.connection_count, 1)
@@ -351,6 +358,19 @@ cdef class Processor:
                 count(&self.counters.connections_idle_closed, 1)
                 self.close(connection)
             connection = self.table.idle_first
+
+    cdef void close_excess(self) noexcept nogil:
+        """When there are more than max.connections: the longest silent ones, but none of the protected listener."""
+        cdef Connection* connection = self.table.idle_first
+        cdef Connection* following
+        while connection != NULL and self.connection_quotas.is_exceeded():
+            following = connection.idle_next
+            if connection.listener != atomic_load_32(&self.connection_quotas.protected_listener):
+                if not self.connection_quotas.claim_excess():
+                    return
+                self.close(connection)
+                self.connection_quotas.unclaim()
+            connection = following
 
     cdef bint is_drained(self) noexcept nogil:
         """Closes what has nothing in flight and nothing unsent; whether nothing else is left, or the time is over."""
@@ -651,6 +671,7 @@ cdef class Processor:
         # As in Kafka, answers that will never be sent end now.
         self.end_timings(connection, INT64_MAX)
         count(&self.listener_counters[connection.listener].closed, 1)
+        self.connection_quotas.closed(connection.listener, &connection.client)
         table_remove(&self.table, connection)
         throttle_remove(&self.throttled, connection)
         connection_free(connection, &self.pool)

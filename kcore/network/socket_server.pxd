@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from kcore.network.acceptor cimport Acceptor
+from kcore.network.connection_quotas cimport ConnectionQuotas
 from kcore.network.dispatch cimport DispatchTable
 from kcore.network.processor cimport Processor
 from kcore.network.request cimport ResponseSink
@@ -15,6 +16,7 @@ from kcore.quota.client_quota_manager cimport ClientQuotaManager
 cdef class SocketServer(ResponseSink):
     cdef DispatchTable dispatch
     cdef ClientQuotaManager quotas
+    cdef ConnectionQuotas connection_quotas
     cdef Disk disk
     cdef RequestChannel channel
     cdef Acceptor acceptor

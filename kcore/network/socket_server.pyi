@@ -1,3 +1,4 @@
+from kcore.network.connection_quotas import ConnectionQuotas
 from kcore.network.dispatch import DispatchTable
 from kcore.network.request import ResponseSink
 from kcore.network.request_channel import RequestChannel
@@ -20,7 +21,6 @@ class SocketServer(ResponseSink):
         num_network_threads: int = 3,
         max_request_bytes: int = 104857600,
         max_idle_ms: int = 600000,
-        max_connections: int = 2147483647,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
         backlog: int = 50,
@@ -29,6 +29,7 @@ class SocketServer(ResponseSink):
         buffer_idle_ms: int = 10000,
         factories: list[StreamFactory] | None = None,
         quotas: ClientQuotaManager | None = None,
+        connection_quotas: ConnectionQuotas | None = None,
     ) -> None: ...
     def bind(self) -> None: ...
     def start(self) -> None: ...

@@ -11,8 +11,9 @@ so processors are added while others work, and those that are too many get no ne
 
 import threading
 
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from kcore.network.acceptor cimport Acceptor
+from kcore.network.connection_quotas cimport ConnectionQuotas
 from kcore.network.connection_table cimport MAX_PROCESSORS, processor_of
 from kcore.network.dispatch cimport DispatchTable
 from kcore.network.processor cimport Processor
@@ -46,7 +47,6 @@ cdef class SocketServer(ResponseSink):
         int num_network_threads=3,
         int64_t max_request_bytes=104857600,
         int64_t max_idle_ms=600000,
-        int64_t max_connections=INT32_MAX,
         int32_t send_buffer_bytes=-1,
         int32_t receive_buffer_bytes=-1,
         int32_t backlog=50,
@@ -55,6 +55,7 @@ cdef class SocketServer(ResponseSink):
         int64_t buffer_idle_ms=10000,
         list factories=None,
         ClientQuotaManager quotas=None,
+        ConnectionQuotas connection_quotas=None,
     ):
         if not 0 < num_network_threads <= MAX_PROCESSORS:
             raise ValueError(f"num.network.threads must be between 1 and {MAX_PROCESSORS}, not {num_network_threads}")
@@ -62,6 +63,7 @@ cdef class SocketServer(ResponseSink):
         self.dispatch = dispatch
         self.disk = disk
         self.quotas = ClientQuotaManager(disk) if quotas is None else quotas
+        self.connection_quotas = ConnectionQuotas(disk) if connection_quotas is None else connection_quotas
         self.channel = channel
         self.bound = []
         self.errors = RequestErrors()
@@ -77,9 +79,7 @@ cdef class SocketServer(ResponseSink):
         self.factories = [PlaintextFactory() for _ in listeners] if factories is None else factories
         for _ in range(num_network_threads):
             self.add_processor()
-        self.acceptor = Acceptor(self.processors, channel)
-        self.acceptor.connection_count = &self.open_connections
-        self.acceptor.max_connections = max_connections
+        self.acceptor = Acceptor(self.processors, channel, self.connection_quotas)
         self.acceptor.options.send_buffer_bytes = send_buffer_bytes
         self.acceptor.options.receive_buffer_bytes = receive_buffer_bytes
         self.acceptor.options.backlog = backlog
@@ -87,7 +87,8 @@ cdef class SocketServer(ResponseSink):
     cdef Processor add_processor(self):
         """One more, which can be answered through from here on."""
         cdef int32_t index = self.processor_count
-        cdef Processor processor = Processor(index, self.channel, self.dispatch, self.disk, self.quotas, self.factories)
+        cdef Processor processor = Processor(
+            index, self.channel, self.dispatch, self.disk, self.quotas, self.connection_quotas, self.factories)
         processor.connection_count = &self.open_connections
         processor.limits.max_request_bytes = self.max_request_bytes
         processor.limits.max_idle_ns = self.max_idle_ns

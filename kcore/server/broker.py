@@ -27,6 +27,7 @@ from kcore.logger import get_logger
 from kcore.metadata.cache import MetadataCache
 from kcore.metadata.image import BrokerRegistration
 from kcore.metadata.image import Endpoint as RegisteredEndpoint
+from kcore.network.connection_quotas import ConnectionQuotas
 from kcore.network.dispatch import DispatchTable
 from kcore.network.request_channel import RequestChannel
 from kcore.network.socket_server import SocketServer
@@ -35,6 +36,7 @@ from kcore.purgatory.timer import Timer
 from kcore.quota.client_quota_manager import ClientQuotaManager
 from kcore.replication.replica_manager import ReplicaManager
 from kcore.server import apis
+from kcore.server.connection_limits import ConnectionLimits
 from kcore.server.delayed_requests import DelayedRequests
 from kcore.server.fast_path.session_cache import FetchSessionCache
 from kcore.server.metadata_publisher import MetadataPublisher
@@ -199,6 +201,10 @@ class Broker:
             config.number("controller.quota.window.num"),
             config.number("controller.quota.window.size.seconds"),
         )
+        self.connection_quotas = ConnectionQuotas(
+            self.disk, config.number("quota.window.num"), config.number("quota.window.size.seconds")
+        )
+        self._connection_limits = ConnectionLimits(config, self.connection_quotas)
         endpoints = config.listeners.endpoints
         self._dispatch = self._dispatch_table()
         self.socket_server = SocketServer(
@@ -209,11 +215,11 @@ class Broker:
             num_network_threads=config.number("num.network.threads"),
             max_request_bytes=config.number("socket.request.max.bytes"),
             max_idle_ms=config.number("connections.max.idle.ms"),
-            max_connections=config.number("max.connections"),
             send_buffer_bytes=config.number("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.number("socket.receive.buffer.bytes"),
             backlog=config.number("socket.listen.backlog.size"),
             quotas=self.client_quotas,
+            connection_quotas=self.connection_quotas,
         )
         self._undo.append(self._stop_network)
         self.socket_server.bind()
@@ -266,6 +272,7 @@ class Broker:
         )
         self.metadata_cache.subscribe(publisher.publish)
         self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
+        self.metadata_cache.subscribe(self._connection_limits.publish)
         period_ms = self.config.number("offsets.retention.check.interval.ms")
         self.scheduler.schedule("end-idle-groups", self.group_coordinator.end_idle_groups, period_ms, period_ms)
         if not self.log_manager.offline_directories():

@@ -117,9 +117,9 @@ def test_zookeeper_connect_alone_is_warned_of_once() -> None:
 
 
 def test_what_has_no_effect_is_warned_of_where_it_is_changed() -> None:
-    assert BrokerConfig({"max.connections.per.ip": "2147483647"}).warnings == []
-    (warning,) = BrokerConfig({"max.connections.per.ip": "3"}).warnings
-    assert warning == "max.connections.per.ip has no effect in this version"
+    assert BrokerConfig({"metrics.num.samples": "2"}).warnings == []
+    (warning,) = BrokerConfig({"metrics.num.samples": "3"}).warnings
+    assert warning == "metrics.num.samples has no effect in this version"
 
 
 def test_ids_that_are_made_and_ids_that_are_given_do_not_meet() -> None:

@@ -148,26 +148,6 @@ def test_idle_connection_is_closed_and_a_waiting_one_is_not(serve: Serve, probes
     assert waiting.read() == b"long poll"
 
 
-def test_connections_beyond_the_bound_are_closed(
-    serve: Serve, probes: ModuleType, capfd: pytest.CaptureFixture[str]
-) -> None:
-    server = serve(max_connections=3)
-    clients = [server.connect() for _ in range(3)]
-    for client in clients:
-        client.send(request(probes.ECHO, b"in"))
-        assert client.read() == b"in"
-    assert server.connect().is_closed_by_server()
-    server.channel.receive(1, 0)
-    assert "max.connections (3) are open" in capfd.readouterr().err
-    clients[0].send(request(probes.HANG_UP))
-    assert clients[0].is_closed_by_server()
-    while server.server.connection_count() == 3:
-        pass
-    client = server.connect()
-    client.send(request(probes.ECHO, b"room again"))
-    assert client.read() == b"room again"
-
-
 @pytest.fixture
 def use_up_descriptors() -> Iterator[Callable[[], None]]:
     """Leaves the process not one free descriptor until the test is over."""

@@ -1,0 +1,71 @@
+"""How many connections there may be, and how fast new ones may come."""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
+from kcore.network.endpoint cimport Endpoint
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport pthread_mutex_t
+from kcore.quota.sampled_rate cimport SampledRate
+
+cdef enum ConnectionVerdict:
+    CONNECTION_ADMITTED = 0
+    CONNECTION_TOO_MANY = 1      # from its address: close it
+    CONNECTION_TOO_SOON = 2      # from its address: close it when its throttle time is over
+
+# One client address. `rate` is made when the address first has a bound on it.
+cdef struct AddressState:
+    int64_t count
+    SampledRate* rate
+    int64_t last_used_ms
+
+cdef enum:
+    BROKER_RATE = 64             # behind those of the listeners
+    RATES = 65
+
+cdef class ConnectionQuotas:
+    cdef Disk disk
+    cdef pthread_mutex_t lock
+    cdef int32_t windows
+    cdef int64_t window_ms
+    cdef int wakeup              # of the acceptor, an eventfd; -1 before there is one
+    cdef bint acceptor_waits     # for a connection to end
+    cdef int32_t protected_listener  # has its connections whatever the broker has open; -1 for none
+    cdef int64_t max_total
+    cdef int64_t[64] max_of_listener
+    cdef int64_t max_of_address
+    cdef double[65] max_rates
+    cdef double max_address_rate
+    cdef unordered_map[string, int64_t] address_overrides
+    cdef unordered_map[string, double] address_rate_overrides
+    cdef int64_t total
+    cdef int64_t[64] of_listener
+    cdef int64_t claimed         # connections that processors are about to close because there are too many
+    cdef int32_t exceeded        # whether there are more than max_total, for processors to read
+    cdef SampledRate[65] rates
+    cdef unordered_map[string, AddressState] addresses
+
+    # The acceptor's thread.
+    cdef bint limits_rate(self, int32_t listener) noexcept nogil
+    # Counts a connection that is about to be accepted; for how many milliseconds it must wait.
+    cdef int64_t count_attempt(self, int32_t listener) noexcept nogil
+    # There was none after all.
+    cdef void forget_attempt(self, int32_t listener) noexcept nogil
+    # If not, the acceptor's eventfd is written when that may have changed.
+    cdef bint has_slot(self, int32_t listener) noexcept nogil
+    cdef ConnectionVerdict admit(self, int32_t listener, const Endpoint* client, int64_t* bound) noexcept nogil
+
+    # Any thread.
+    cdef void closed(self, int32_t listener, const Endpoint* client) noexcept nogil
+    cdef bint is_exceeded(self) noexcept nogil
+    # Whether the caller is to close a connection of another listener than `protected_listener`; then unclaim.
+    cdef bint claim_excess(self) noexcept nogil
+    cdef void unclaim(self) noexcept nogil
+
+    cdef bint is_slot_free(self, int32_t listener) noexcept nogil
+    cdef int64_t count_in(self, int index, int64_t now_ms) noexcept nogil
+    cdef AddressState* state_of(self, const string& address) noexcept nogil
+    cdef void forget_addresses(self, int64_t now_ms, bint all_idle) noexcept nogil
+    cdef double rate_of_address(self, const string& address) noexcept nogil
+    cdef void note_excess(self) noexcept nogil
+    cdef void wake_acceptor(self) noexcept nogil

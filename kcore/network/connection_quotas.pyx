@@ -1,0 +1,339 @@
+"""ConnectionQuotas: bounds on connections of the broker, of a listener and of a client address (KIP-402, KIP-612).
+
+With `max.connections` open, of the broker or of a listener, the listener accepts nobody until a connection ends: clients wait
+in its backlog. The listener of brokers among themselves is not held up by the others, where there are others; if the
+broker has too many then, or because the bound was lowered, connections of other listeners are closed, those first that were
+silent for longest. A listener also waits where connections come faster than `max.connection.creation.rate`.
+
+A client beyond `max.connections.per.ip` is closed at once; one that comes faster than the quota of its address
+(`connection_creation_rate`) is not served either, and closed when its throttle time is over, so that it learns patience.
+
+Rates are those of client quotas (`kcore/quota/sampled_rate.pyx`); nobody waits for longer than a window.
+
+Bounds: an address without connections is forgotten when its rate says nothing any more, and in any case before there
+are more than MAX_ADDRESSES of them.
+
+Concurrency: one lock, held for a few hundred instructions, under which nothing else is taken. Only the acceptor admits.
+"""
+
+from cython.operator cimport dereference, preincrement
+from libc.math cimport HUGE_VAL
+from libc.stdint cimport INT32_MAX, int32_t, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
+from kcore.network.endpoint cimport Endpoint
+from kcore.network.epoll cimport eventfd_write
+from kcore.platform.disk cimport Disk
+from kcore.platform.sync cimport (
+    atomic_load_32, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
+    pthread_mutex_unlock,
+)
+from kcore.quota.sampled_rate cimport SampledRate, rate_free, rate_init, rate_record, rate_throttle_ms
+
+cdef extern from "<arpa/inet.h>" nogil:
+    int inet_pton(int family, const char* text, void* out)
+
+cdef extern from "<sys/socket.h>" nogil:
+    enum:
+        AF_INET
+        AF_INET6
+
+cdef enum:
+    MAX_LISTENERS = 64
+    MAX_ADDRESSES = 10_000
+
+
+cdef string address_key(const Endpoint* client) noexcept nogil:
+    """The family and the address; the port is not part of it."""
+    cdef string key
+    key.push_back(<char>client.family)
+    key.append(<const char*>client.address, 4 if client.family == AF_INET else 16)
+    return key
+
+
+cdef string parsed_key(str text) except *:
+    cdef Endpoint endpoint
+    cdef bytes name = text.encode("ascii")
+    memset(&endpoint, 0, sizeof(endpoint))
+    endpoint.family = AF_INET6 if ":" in text else AF_INET
+    if inet_pton(endpoint.family, <const char*>name, endpoint.address) != 1:
+        raise ValueError(f"{text!r} is no address")
+    return address_key(&endpoint)
+
+
+cdef class ConnectionQuotas:
+    """Without limits until they are set. `windows` of `window_s` seconds each are measured over (quota.window.*)."""
+
+    def __cinit__(self):
+        pthread_mutex_init(&self.lock, NULL)
+        self.wakeup = -1
+
+    def __init__(self, Disk disk not None, int windows=11, int window_s=1):
+        cdef int index
+        self.disk = disk
+        self.windows = windows
+        self.window_ms = 1000 * window_s
+        self.protected_listener = -1
+        self.max_total = self.max_of_address = INT32_MAX
+        self.max_address_rate = HUGE_VAL
+        for index in range(MAX_LISTENERS):
+            self.max_of_listener[index] = INT32_MAX
+        for index in range(RATES):
+            self.max_rates[index] = HUGE_VAL
+            if not rate_init(&self.rates[index], windows, self.window_ms):
+                raise MemoryError
+
+    def __dealloc__(self):
+        cdef int index
+        cdef unordered_map[string, AddressState].iterator found = self.addresses.begin()
+        while found != self.addresses.end():
+            free_rate(dereference(found).second.rate)
+            preincrement(found)
+        for index in range(RATES):
+            rate_free(&self.rates[index])
+        pthread_mutex_destroy(&self.lock)
+
+    # --- limits ----------------------------------------------------------------------------------------------------
+
+    def set_limits(self, int64_t total, list of_listeners, int64_t of_address, list address_overrides,
+                   int protected_listener=-1) -> None:
+        """Bounds on open connections: of the broker, of its listeners in their order, of an address."""
+        cdef unordered_map[string, int64_t] overrides
+        cdef int64_t[64] of_listener
+        cdef int index
+        for index in range(MAX_LISTENERS):
+            of_listener[index] = INT32_MAX
+        for address, count in address_overrides:
+            overrides[parsed_key(address)] = count
+        for index in range(min(MAX_LISTENERS, <int>len(of_listeners))):
+            of_listener[index] = of_listeners[index]
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            self.max_total = total
+            memcpy(self.max_of_listener, of_listener, sizeof(of_listener))
+            self.max_of_address = of_address
+            self.address_overrides.swap(overrides)
+            atomic_store_32(&self.protected_listener, protected_listener)
+            self.note_excess()
+            self.wake_acceptor()
+            pthread_mutex_unlock(&self.lock)
+
+    def set_rates(self, total, list of_listeners) -> None:
+        """Bounds on new connections a second; None for no bound."""
+        cdef int index
+        cdef double[65] bounds
+        for index in range(MAX_LISTENERS):
+            bounds[index] = HUGE_VAL
+        for index, bound in enumerate(of_listeners):
+            bounds[index] = HUGE_VAL if bound is None else bound
+        bounds[<int>BROKER_RATE] = HUGE_VAL if total is None else total
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            memcpy(self.max_rates, bounds, sizeof(bounds))
+            pthread_mutex_unlock(&self.lock)
+
+    def set_address_rates(self, default, list overrides) -> None:
+        """Bounds on new connections a second of each address, and of some; None for no bound."""
+        cdef unordered_map[string, double] replacement
+        cdef double bound = HUGE_VAL if default is None else default
+        for address, rate in overrides:
+            replacement[parsed_key(address)] = rate
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            self.max_address_rate = bound
+            self.address_rate_overrides.swap(replacement)
+            pthread_mutex_unlock(&self.lock)
+
+    # --- accepting -------------------------------------------------------------------------------------------------
+
+    cdef bint limits_rate(self, int32_t listener) noexcept nogil:
+        cdef bint limited
+        pthread_mutex_lock(&self.lock)
+        limited = self.max_rates[listener] < HUGE_VAL or self.max_rates[<int>BROKER_RATE] < HUGE_VAL
+        pthread_mutex_unlock(&self.lock)
+        return limited
+
+    cdef int64_t count_attempt(self, int32_t listener) noexcept nogil:
+        cdef int64_t now_ms = self.disk.operations.monotonic_ns(self.disk.operations.context) // 1000000
+        cdef int64_t throttle_ms = 0
+        pthread_mutex_lock(&self.lock)
+        if listener != self.protected_listener:
+            throttle_ms = self.count_in(BROKER_RATE, now_ms)
+        throttle_ms = max(throttle_ms, self.count_in(listener, now_ms))
+        pthread_mutex_unlock(&self.lock)
+        return throttle_ms
+
+    cdef int64_t count_in(self, int index, int64_t now_ms) noexcept nogil:
+        if self.max_rates[index] == HUGE_VAL:
+            return 0
+        rate_record(&self.rates[index], 1, now_ms)
+        return min(self.window_ms, rate_throttle_ms(&self.rates[index], self.max_rates[index], now_ms))
+
+    cdef void forget_attempt(self, int32_t listener) noexcept nogil:
+        cdef int64_t now_ms = self.disk.operations.monotonic_ns(self.disk.operations.context) // 1000000
+        pthread_mutex_lock(&self.lock)
+        if listener != self.protected_listener and self.max_rates[<int>BROKER_RATE] < HUGE_VAL:
+            rate_record(&self.rates[<int>BROKER_RATE], -1, now_ms)
+        if self.max_rates[listener] < HUGE_VAL:
+            rate_record(&self.rates[listener], -1, now_ms)
+        pthread_mutex_unlock(&self.lock)
+
+    cdef bint is_slot_free(self, int32_t listener) noexcept nogil:
+        if self.of_listener[listener] >= self.max_of_listener[listener]:
+            return False
+        return listener == self.protected_listener or self.total < self.max_total
+
+    cdef bint has_slot(self, int32_t listener) noexcept nogil:
+        cdef bint free
+        pthread_mutex_lock(&self.lock)
+        free = self.is_slot_free(listener)
+        if not free:
+            self.acceptor_waits = True
+        pthread_mutex_unlock(&self.lock)
+        return free
+
+    cdef ConnectionVerdict admit(self, int32_t listener, const Endpoint* client, int64_t* bound) noexcept nogil:
+        """On refusal *bound is the most connections of the address, or the time until it is to be closed."""
+        cdef int64_t now_ms = self.disk.operations.monotonic_ns(self.disk.operations.context) // 1000000
+        cdef string address = address_key(client)
+        cdef ConnectionVerdict verdict = CONNECTION_ADMITTED
+        cdef AddressState* state
+        cdef double rate
+        cdef unordered_map[string, int64_t].iterator override
+        pthread_mutex_lock(&self.lock)
+        if <int64_t>self.addresses.size() >= MAX_ADDRESSES and self.addresses.find(address) == self.addresses.end():
+            self.forget_addresses(now_ms, False)
+            self.forget_addresses(now_ms, <int64_t>self.addresses.size() >= MAX_ADDRESSES)
+        state = self.state_of(address)
+        state.last_used_ms = now_ms
+        rate = self.rate_of_address(address)
+        bound[0] = 0
+        if rate < HUGE_VAL and state.rate == NULL:
+            state.rate = new_rate(self.windows, self.window_ms)
+        if rate < HUGE_VAL and state.rate != NULL:
+            rate_record(state.rate, 1, now_ms)
+            bound[0] = min(self.window_ms, rate_throttle_ms(state.rate, rate, now_ms))
+            if bound[0]:
+                # Nothing is counted of who is not served.
+                rate_record(state.rate, -1, now_ms)
+                verdict = CONNECTION_TOO_SOON
+        if verdict == CONNECTION_ADMITTED:
+            override = self.address_overrides.find(address)
+            bound[0] = self.max_of_address if override == self.address_overrides.end() else dereference(override).second
+            if state.count >= bound[0]:
+                verdict = CONNECTION_TOO_MANY
+        if verdict == CONNECTION_ADMITTED:
+            state.count += 1
+            self.total += 1
+            self.of_listener[listener] += 1
+            self.note_excess()
+        elif state.count == 0 and state.rate == NULL:
+            self.addresses.erase(address)
+        pthread_mutex_unlock(&self.lock)
+        return verdict
+
+    cdef AddressState* state_of(self, const string& address) noexcept nogil:
+        return &self.addresses[address]
+
+    cdef double rate_of_address(self, const string& address) noexcept nogil:
+        cdef unordered_map[string, double].iterator override = self.address_rate_overrides.find(address)
+        if override == self.address_rate_overrides.end():
+            return self.max_address_rate
+        return dereference(override).second
+
+    cdef void forget_addresses(self, int64_t now_ms, bint all_idle) noexcept nogil:
+        """Those without connections, of which no window has anything, or all of them."""
+        cdef unordered_map[string, AddressState].iterator found = self.addresses.begin()
+        cdef AddressState* state
+        while found != self.addresses.end():
+            state = &dereference(found).second
+            if state.count == 0 and (all_idle or now_ms - state.last_used_ms >= self.windows * self.window_ms):
+                free_rate(state.rate)
+                found = self.addresses.erase(found)
+            else:
+                preincrement(found)
+
+    # --- closing ---------------------------------------------------------------------------------------------------
+
+    cdef void closed(self, int32_t listener, const Endpoint* client) noexcept nogil:
+        cdef string address = address_key(client)
+        cdef unordered_map[string, AddressState].iterator found
+        cdef AddressState* state
+        pthread_mutex_lock(&self.lock)
+        self.total -= 1
+        self.of_listener[listener] -= 1
+        found = self.addresses.find(address)
+        if found != self.addresses.end():
+            state = &dereference(found).second
+            state.count -= 1
+            if state.count == 0 and state.rate == NULL:
+                self.addresses.erase(found)
+        self.note_excess()
+        if self.acceptor_waits:
+            self.wake_acceptor()
+        pthread_mutex_unlock(&self.lock)
+
+    cdef void note_excess(self) noexcept nogil:
+        atomic_store_32(&self.exceeded, self.total - self.claimed > self.max_total)
+
+    cdef void wake_acceptor(self) noexcept nogil:
+        self.acceptor_waits = False
+        if self.wakeup >= 0:
+            eventfd_write(self.wakeup, 1)
+
+    cdef bint is_exceeded(self) noexcept nogil:
+        return atomic_load_32(&self.exceeded) != 0
+
+    cdef bint claim_excess(self) noexcept nogil:
+        cdef bint claimed
+        pthread_mutex_lock(&self.lock)
+        claimed = self.total - self.claimed > self.max_total
+        if claimed:
+            self.claimed += 1
+            self.note_excess()
+        pthread_mutex_unlock(&self.lock)
+        return claimed
+
+    cdef void unclaim(self) noexcept nogil:
+        pthread_mutex_lock(&self.lock)
+        self.claimed -= 1
+        self.note_excess()
+        pthread_mutex_unlock(&self.lock)
+
+    # --- for Python ------------------------------------------------------------------------------------------------
+
+    @property
+    def open_connections(self) -> int:
+        """Connections that are admitted and not closed yet."""
+        cdef int64_t total
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            total = self.total
+            pthread_mutex_unlock(&self.lock)
+        return total
+
+    @property
+    def known_addresses(self) -> int:
+        """Addresses that have a connection, or a rate that is kept."""
+        cdef int64_t count
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            count = <int64_t>self.addresses.size()
+            pthread_mutex_unlock(&self.lock)
+        return count
+
+
+cdef SampledRate* new_rate(int32_t windows, int64_t window_ms) noexcept nogil:
+    cdef SampledRate* rate = <SampledRate*>calloc(1, sizeof(SampledRate))
+    if rate != NULL and not rate_init(rate, windows, window_ms):
+        free(rate)
+        return NULL
+    return rate
+
+
+cdef void free_rate(SampledRate* rate) noexcept nogil:
+    if rate != NULL:
+        rate_free(rate)
+        free(rate)

@@ -1,0 +1,101 @@
+"""Keeps the bounds on connections at what is configured, for the broker and for its listeners (SocketServer's
+reconfigurables).
+
+`listener.name.NAME.max.connections` and `listener.name.NAME.max.connection.creation.rate` are bounds of one listener
+beside those of the broker. All of them may change while the broker runs: a listener that has room again goes on at
+once, and what is too much is closed, longest silent first.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import INT_MAX
+from kcore.logger import get_logger
+from kcore.metadata.image import BROKER_RESOURCE
+from kcore.metadata.quota_entity import CONNECTION_CREATION_RATE, IP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.metadata.image import MetadataDelta, MetadataImage
+    from kcore.network.connection_quotas import ConnectionQuotas
+
+LOG = get_logger("kcore.server.broker")
+
+MAX_CONNECTIONS = "max.connections"
+CREATION_RATE = "max.connection.creation.rate"
+
+
+class ConnectionLimits:
+    """Hang it on the metadata cache, behind what updates the configuration: `cache.subscribe(limits.publish)`."""
+
+    __slots__ = ("_config", "_quotas")
+
+    def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
+        self._config = config
+        self._quotas = quotas
+        self.apply()
+
+    def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Takes over what has changed, before the change is answered."""
+        if any(change.resource_type == BROKER_RESOURCE for change in delta.configs_changed):
+            self.apply()
+        if any(change.entity.has(IP) for change in delta.quotas_changed):
+            self._apply_address_rates(image)
+
+    def apply(self) -> None:
+        """Puts the configuration in force."""
+        config = self._config
+        listeners = config.listeners
+        names = [endpoint.name for endpoint in listeners.endpoints]
+        # Other listeners cannot keep brokers from each other, where there are others.
+        protected = names.index(listeners.inter_broker_name) if len(names) > 1 else -1
+        self._quotas.set_limits(
+            config.number(MAX_CONNECTIONS),
+            [config.number_of_listener(name, MAX_CONNECTIONS, INT_MAX) for name in names],
+            config.number("max.connections.per.ip"),
+            list(self._address_overrides()),
+            protected,
+        )
+        self._quotas.set_rates(
+            bound(config.number(CREATION_RATE)),
+            [bound(config.number_of_listener(name, CREATION_RATE, INT_MAX)) for name in names],
+        )
+
+    def _address_overrides(self) -> Iterator[tuple[str, int]]:
+        for item in self._config.texts("max.connections.per.ip.overrides"):
+            host, _, count = item.rpartition(":")
+            for address in addresses_of(host.strip().removeprefix("[").removesuffix("]")):
+                yield address, int(count)
+
+    def _apply_address_rates(self, image: MetadataImage) -> None:
+        default = None
+        overrides = []
+        for entity, quotas in image.client_quotas.items():
+            rate = quotas.get(CONNECTION_CREATION_RATE)
+            if rate is None:
+                continue
+            name = entity.name(IP)
+            if name is None:
+                default = rate
+            else:
+                overrides += [(address, rate) for address in addresses_of(name)]
+        self._quotas.set_address_rates(default, overrides)
+
+
+def bound(rate: int) -> float | None:
+    """A rate as the network takes it: the largest number, which is the default, stands for none."""
+    return None if rate == INT_MAX else float(rate)
+
+
+def addresses_of(host: str) -> list[str]:
+    """The addresses behind a name, or the address itself; none, with a warning, when it cannot be looked up."""
+    import socket
+
+    try:
+        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError) as error:
+        LOG.warn("Bounds on connections from %s have no effect: it cannot be resolved (%s)", host, error)
+        return []
+    return sorted(found)
