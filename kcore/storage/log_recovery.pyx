@@ -32,6 +32,7 @@ from kcore.storage.time_index cimport TIME_ENTRY_BYTES
 
 cdef enum:
     WINDOW_BYTES = 1 << 20
+    CHECKED_TIMES = 8
     PATH_CAPACITY = 4096
     OLD_CRC_POSITION = 12
     OLD_CHECKED_FROM = 16
@@ -218,10 +219,15 @@ cdef class LogRecovery:
             self.log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     def find_sound_batch(self, int32_t index, int64_t position, int64_t next_offset):
-        """The base offset of the first sound batch at or after a position of a scanned segment, or None."""
+        """The base offset of the first sound batch at or after a position of a scanned segment, or None.
+
+        Bytes made for it can claim a long batch at every few places. Once the checksums of such claims have cost several
+        readings of the tail the next claim counts as sound: what is kept aside for nothing costs less than the time.
+        """
         cdef LogSegment* segment = self.segment_at(index)
         cdef const uint8_t* batch
         cdef int64_t at = position, size_bytes = 0, last_offset = 0, found = -1
+        cdef int64_t to_check = CHECKED_TIMES * (segment.size_bytes - position) + WINDOW_BYTES
         cdef BatchHeader header
         with nogil:
             while found < 0 and at + BATCH_HEADER_SIZE <= segment.size_bytes:
@@ -233,9 +239,10 @@ cdef class LogRecovery:
                     read_batch_header(batch, BATCH_HEADER_SIZE, &header)
                     if header.size_bytes >= BATCH_HEADER_SIZE and header.size_bytes <= segment.size_bytes - at:
                         batch = self.bytes_at(segment, at, header.size_bytes)
-                        if batch != NULL and self.check_batch(segment, batch, header.size_bytes, next_offset,
-                                                              &size_bytes, &last_offset) == NULL:
-                            found = header.base_offset
+                        to_check -= header.size_bytes
+                        if to_check < 0 or (batch != NULL and self.check_batch(
+                                segment, batch, header.size_bytes, next_offset, &size_bytes, &last_offset) == NULL):
+                            found = max(header.base_offset, next_offset)
                 at += 1
         return None if found < 0 else found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 
 import pytest
 
@@ -351,3 +352,21 @@ def test_a_log_without_records_is_opened_in_silence(
     for clean in (True, False):
         assert place.open(clean_shutdown=clean).end_offset == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_tail_made_of_claims_is_kept_aside_in_bounded_time(place: LogPlace) -> None:
+    """Every 61 bytes say that a batch of all the rest begins: checking each claim would take terabytes of checksums."""
+    log = place.open()
+    append_each(log, 3)
+    log.close()
+    sound = place.read_file(file_name(0))
+    size = 16 << 20
+    tail = bytearray()
+    while len(tail) < size:
+        left = size - len(tail)
+        tail += struct.pack(">qiibIhiqqqhii", 3, left - 12, 0, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
+    place.write_file(file_name(0), sound + tail)
+    log = place.open()
+    assert log.end_offset == 3
+    assert place.read_file(f"{file_name(0)}.{len(sound)}.corrupt") == tail
+    assert place.read_file(file_name(0)) == sound
