@@ -7,7 +7,7 @@
         broker.start()      # on the same port and data
 
 It is the broker that `kcli server-start` runs, with the same defaults; nothing is mocked, and what it acknowledges is
-where its configuration says. Its data lies in a temporary directory, unless `data_dir` is given.
+where its configuration says. Its data lies in a temporary directory (`home_in_memory`), unless `data_dir` is given.
 
 Nothing stays behind: `close`, the end of a `with` block and the end of the process end the broker and remove the
 temporary directory; so does the death of the process, even by SIGKILL (`fork_server.py`). Ports are free again at
@@ -47,6 +47,10 @@ STOP_TIMEOUT_S = 60.0
 SHOWN_LOG_BYTES = 4_000
 KEPT_LOG_BYTES = 1 << 20
 LOG_LOOK_INTERVAL_S = 0.005
+USUAL_TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/usr/tmp")
+MEMORY_FILE_SYSTEM = "/dev/shm"
+# A container's usual 64 MiB would be full after a few segments.
+MIN_ROOM_IN_MEMORY_BYTES = 1 << 30
 
 
 class EmbeddedBroker:
@@ -190,7 +194,7 @@ class EmbeddedBroker:
         import tempfile
 
         self._ports = PortReservation(self.properties.get("listeners", DEFAULT_LISTENERS))
-        self._directory = tempfile.mkdtemp(prefix="kcli-broker-")
+        self._directory = tempfile.mkdtemp(prefix="kcli-broker-", dir=home_in_memory())
         self._host = ThreadHost() if self._in_process else ProcessHost(self._directory)
 
     def _finish_start(self) -> Self:
@@ -374,6 +378,26 @@ def start_all(*brokers: EmbeddedBroker) -> None:
         for broker in begun:
             broker.close()
         raise
+
+
+def home_in_memory() -> str | None:
+    """Where temporary directories are made: the memory file system, if it has room and nobody names another place.
+
+    Everything is written and synced as on a disk, and survives kill -9; but a sync does not wait for whoever else keeps
+    the disk busy, which is most of a start where tests run side by side. Nothing would outlive the test anyway.
+    """
+    import tempfile
+
+    is_named = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    if is_named or tempfile.gettempdir() not in USUAL_TEMPORARY_DIRECTORIES:
+        return None
+    try:
+        room = os.statvfs(MEMORY_FILE_SYSTEM)
+    except OSError:
+        return None
+    if room.f_bavail * room.f_frsize < MIN_ROOM_IN_MEMORY_BYTES or not os.access(MEMORY_FILE_SYSTEM, os.W_OK | os.X_OK):
+        return None
+    return MEMORY_FILE_SYSTEM
 
 
 def property_text(value: object) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,6 +171,23 @@ def test_data_in_a_directory_of_the_tests_own_stays(tmp_path: Path) -> None:
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
     with EmbeddedBroker(data_dir=tmp_path / "data") as broker:
         assert read(broker, "kept", 1) == [b"one"]
+
+
+def test_where_temporary_data_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    room = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").is_dir() else 0
+    with EmbeddedBroker(topics=["kept"]) as broker:
+        home = broker.data_dir.parent.parent
+        write(broker, "kept", b"one")
+        broker.restart(kill=True)
+        assert read(broker, "kept", 1) == [b"one"]
+    assert home == Path("/dev/shm" if room >= 1 << 30 else tempfile.gettempdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with EmbeddedBroker() as broker:
+        assert broker.data_dir.parent.parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_several_start_at_once() -> None:
