@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -255,3 +256,28 @@ def test_every_metric_of_the_table_is_served(broker: BrokerProcess) -> None:
     served = {family.name for family in scrape(broker).families.values()}
     # The parser takes the suffix off the names of counters.
     assert {name.removesuffix("_total") for name in METRICS} <= served
+
+
+def test_topics_and_partitions_beyond_the_bounds(tmp_path: Path) -> None:
+    overrides = {"metrics.port": "0", "metrics.max.topics": "1", "metrics.max.partitions": "3"}
+    with BrokerProcess(tmp_path / "data", overrides) as broker:
+        for number, topic in enumerate(("first", "second", "third"), 1):
+            create_topic(broker, topic)
+            produce(broker, topic, 10 * number)
+        metrics = scrape(broker)
+    series = {labels: value for (name, labels), value in metrics.samples.items() if name == f"{TOPIC}_messagesin_total"}
+    # Each topic alone up to the bound, then the rest together, and the sum of all.
+    assert series == {
+        frozenset(): 60,
+        frozenset({("topic", "first")}): 10,
+        frozenset({("topic", "(others)")}): 50,
+    }
+    assert sum(name == "kafka_log_log_size" for name, _ in metrics.samples) == 3
+
+
+def test_a_broker_without_the_endpoint_opens_no_port(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        sockets = [os.readlink(link) for link in Path(f"/proc/{broker.pid}/fd").iterdir()]
+        listening = {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in line}
+        own = [name for name in sockets if name.startswith("socket:[") and name[8:-1] in listening]
+        assert len(own) == 1  # its listener for clients
