@@ -26,8 +26,9 @@ else:
 
 TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS = "topics", "brokers", "broker-loggers", "client-metrics"
 ENTITY_TYPES = (TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS)
-# Kafka has one tool for these too.
+# Kafka has one tool for these too: `kcli configs` hands them on to `kcli quotas`.
 QUOTA_ENTITY_TYPES = ("users", "clients", "ips")
+QUOTA_OPTIONS = ("--user", "--client", "--ip", "--user-defaults", "--client-defaults", "--ip-defaults")
 # A comma or an equals sign that does not stand between square brackets.
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
@@ -38,9 +39,8 @@ def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.option(
                 "--entity-type",
-                type=click.Choice((*ENTITY_TYPES, *QUOTA_ENTITY_TYPES)),
-                metavar=f"[{'|'.join(ENTITY_TYPES)}]",
-                help="What kind of thing is configured.",
+                type=click.Choice(ENTITY_TYPES),
+                help="What kind of thing is configured. With users, clients and ips this does as `kcli quotas`.",
             ),
             click.option("--entity-name", metavar="NAME", help="A topic's name or a broker's id."),
             click.option("--entity-default", is_flag=True, help="What all brokers share."),
@@ -80,8 +80,6 @@ def chosen_entity(
         )
         if name is not None
     ]
-    if entity_type in QUOTA_ENTITY_TYPES:
-        raise UsageFailure(f"--entity-type {entity_type}: quotas are what `kcli quotas` describes and alters")
     if entity_type is not None:
         if entity_default and entity_name is not None:
             raise UsageFailure("--entity-default and --entity-name are two entities: choose one")
@@ -96,6 +94,21 @@ def chosen_entity(
     if entity.entity_type in (BROKERS, BROKER_LOGGERS) and entity.name and not _is_id(entity.name):
         raise UsageFailure(f"{entity.name}: a broker is named by its id, a whole number")
     return entity
+
+
+def means_quotas(arguments: list[str]) -> bool:
+    """Whether a command line is about what users, clients or addresses may use, which kafka-configs sets too."""
+    before = ""
+    for argument in arguments:
+        option, _, value = argument.partition("=")
+        if option in QUOTA_OPTIONS:
+            return True
+        if (
+            value if option == "--entity-type" else argument if before == "--entity-type" else ""
+        ) in QUOTA_ENTITY_TYPES:
+            return True
+        before = argument
+    return False
 
 
 def _is_id(text: str) -> bool:

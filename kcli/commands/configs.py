@@ -18,6 +18,7 @@ from kcli.config_entities import (
     chosen_entity,
     deleted_configs,
     entity_options,
+    means_quotas,
 )
 from kcli.failures import Failure, UsageFailure
 from kcli.options import bootstrap_server_option, command_config_option, connect
@@ -43,7 +44,21 @@ OWN_SOURCES = {
 MARKDOWN, JSON = "markdown", "json"
 
 
-@click.group("configs", cls=ActionGroup)
+class ConfigsGroup(ActionGroup):
+    """Hands what is about users, clients and addresses on to `kcli quotas`, since kafka-configs does both."""
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, action, rest = super().resolve_command(context, arguments)
+        if name in ("describe", "alter") and means_quotas(rest):
+            from kcli.commands import quotas
+
+            return name, quotas.command.commands[name], rest
+        return name, action, rest
+
+
+@click.group("configs", cls=ConfigsGroup)
 def command() -> None:
     """Describe, alter and look up configurations."""
 

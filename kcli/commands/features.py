@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from kcli.action_group import ActionGroup
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
-from kcli.output import output_option, write_rows
+from kcli.output import TABLE, output_option, write_rows
 from kcli.properties import read_properties
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Only ask whether 
 unsafe_option = click.option("--unsafe", is_flag=True, help="Even where what a lower level cannot express is lost.")
 
 
-@click.group("features")
+@click.group("features", cls=ActionGroup)
 def command() -> None:
     """Describe the features of a cluster, and change the levels they are finalized at."""
 
@@ -54,6 +55,8 @@ def describe(bootstrap_server: str, command_config: str | None, output: str) -> 
                 "epoch": None if found.epoch < 0 else found.epoch,
             }
         )
+    if not rows and output == TABLE:
+        click.echo("The brokers of this cluster have no features to finalize.", err=True)
     write_rows(rows, output, _print_features)
 
 

@@ -100,8 +100,11 @@ def alter(
     output: str,
     **who: Any,
 ) -> None:
-    """Set and remove quotas of one entity: producer_byte_rate, consumer_byte_rate (bytes a second),
-    request_percentage, controller_mutation_rate (partitions a second); connection_creation_rate of an address."""
+    """Set and remove quotas of one entity.
+
+    Of users and client ids: producer_byte_rate and consumer_byte_rate (bytes a second), request_percentage (of one
+    thread), controller_mutation_rate (partitions a second). Of addresses: connection_creation_rate.
+    """
     from kcore.client.admin import Admin
 
     named = entity(**who)

@@ -182,8 +182,13 @@ class TestLogDirs:
 
 class TestFeatures:
     def test_nothing_is_claimed_yet(self, kcli: Kcli) -> None:
-        assert kcli("features", "describe") == (0, "", "")
+        assert kcli("features", "describe") == (
+            0,
+            "",
+            "The brokers of this cluster have no features to finalize.\n",
+        )
         assert kcli("features", "describe", "-o", "json").stdout == "[]\n"
+        assert kcli("features", "-o", "json", "describe").stdout == "[]\n"  # as kafka-features has it
 
     @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
     def test_a_level_that_is_not_supported(self, kcli: Kcli, dry: tuple[str, ...]) -> None:

@@ -169,11 +169,6 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
             "name whose configuration to alter, with --entity-name or --entity-default",
         ),
         (
-            ["--entity-type", "users", "--entity-name", "u", "--add-config", "producer_byte_rate=5"],
-            2,
-            "--entity-type users: quotas are what `kcli quotas` describes and alters",
-        ),
-        (
             ["--broker", "one", "--add-config", "retention.ms=5"],
             2,
             "one: a broker is named by its id, a whole number",

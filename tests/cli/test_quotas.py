@@ -50,6 +50,25 @@ def test_the_short_options_and_addresses(kcli: Kcli) -> None:
     assert kcli("quotas", "alter", "--ip-defaults", "--delete-config", "connection_creation_rate").code == 0
 
 
+def test_quotas_by_the_command_lines_of_kafka_configs(kcli: Kcli) -> None:
+    """Kafka's documentation sets quotas with the tool that configures topics."""
+    pair = ("--entity-type", "users", "--entity-name", "user1", "--entity-type=clients", "--entity-name", "clientA")
+    rates = "producer_byte_rate=1024,consumer_byte_rate=2048,request_percentage=200"
+    shown = "user-principal 'user1', client-id 'clientA'"
+    assert kcli("configs", "--alter", "--add-config", rates, *pair) == (
+        0,
+        f"Completed updating config for {shown}.\n",
+        "",
+    )
+    assert kcli("configs", "--describe", *pair).stdout == (
+        f"Quota configs for {shown} are "
+        "consumer_byte_rate=2048.0, producer_byte_rate=1024.0, request_percentage=200.0\n"
+    )
+    names = "producer_byte_rate,consumer_byte_rate,request_percentage"
+    assert kcli("configs", "alter", "--user", "user1", "--client=clientA", "--delete-config", names).code == 0
+    assert kcli("configs", "--describe", *pair).stdout == ""
+
+
 def test_what_the_broker_refuses(kcli: Kcli) -> None:
     result = kcli("quotas", "alter", "--user", "ann", "--add-config", "speed=1")
     assert (result.code, result.stdout) == (1, "")
