@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcore.config.definition import ConfigException
+from kcore.config.definition import INT_MAX, ConfigException
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 # A connection's number has eight bits for its network thread.
 MAX_NETWORK_THREADS = 256
+# Of INT_MAX.
+INT_DIGITS = 10
 RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
@@ -83,7 +85,9 @@ def _check_address_overrides(text: ConfigValue) -> None:
             raise ConfigException(
                 f"Error parsing configuration property 'max.connections.per.ip.overrides': {item} is not ADDRESS:COUNT"
             )
-        if not (count.strip().isascii() and count.strip().isdigit()):
+        # The number is looked at by its length first: Python reads no text of thousands of digits.
+        digits = count.strip().lstrip("0") or count.strip()
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= INT_DIGITS and int(digits) <= INT_MAX):
             raise ConfigException(f'For input string: "{count}"')
         if any(character.isspace() for character in address.strip()):
             raise ConfigException(f"max.connections.per.ip.overrides contains invalid addresses : {address}")

@@ -6,6 +6,7 @@ listener's own value of the configuration behind it.
 
 from __future__ import annotations
 
+from kcore.config.broker import LISTENER_BOUNDS, LISTENER_PREFIX, is_listener_bound
 from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.broker_rules import check_values
 from kcore.config.definition import LONG, LONG_MAX, PER_BROKER, READ_ONLY, ConfigException, ConfigKey, invalid
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from kcore.config.broker import BrokerConfig
     from kcore.config.definition import ConfigValue
 
-LISTENER_PREFIX = "listener.name."
 TLS_PREFIX = "ssl."
 # Configurations of all brokers that a listener may have a value of its own for.
-CLUSTER_LISTENER_KEYS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+CLUSTER_LISTENER_KEYS = (*LISTENER_BOUNDS, "num.network.threads")
 # A pool may at most double or halve at a time, so that a slip of the finger does no harm.
 POOL_KEYS = ("num.io.threads", "num.network.threads", "background.threads", "num.recovery.threads.per.data.dir")
 LISTENER_KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
@@ -109,6 +109,11 @@ def _check_together(config: BrokerConfig, texts: Mapping[str, str], per_broker: 
     _check_local_retention("bytes", _number(read("log.local.retention.bytes")), _number(read("log.retention.bytes")))
     if read("max.connection.creation.rate") == 0:
         raise ConfigException("Invalid max.connection.creation.rate 0")
+    for name, text in texts.items():
+        bound = base_name(name)
+        if is_listener_bound(name) and _number(BROKER_KEYS[bound].parse(text)) == 0:
+            # With 0 for all of the broker, as Kafka takes it, brokers among themselves are still let in.
+            raise ConfigException(f"Invalid {bound} 0")
     if read("metric.reporters") != config["metric.reporters"]:
         raise ConfigException("metric.reporters names Java classes, which cannot be loaded here")
     for name in LISTENER_KEYS:

@@ -111,9 +111,10 @@ cdef class SocketServer(ResponseSink):
         with self.resizing:
             if self.acceptor_thread is None:
                 return
-            while self.processor_count < count:
-                index = self.processor_count
-                processor = self.add_processor()
+            # Counted by their threads: a processor for which there was no thread gets the next one.
+            while len(self.threads) < count:
+                index = len(self.threads)
+                processor = self.processors[index] if index < self.processor_count else self.add_processor()
                 self.threads.append(start_thread(f"kafka-network-thread-{index}", processor.run))
                 self.acceptor.add_processor(processor)
             self.acceptor.take_turns_among(count)

@@ -364,7 +364,8 @@ cdef class ClientQuotaManager:
         cdef double most, missing = 0
         pthread_mutex_lock(&self.lock)
         sensor = self.sensor_of(client, QUOTA_CONTROLLER_MUTATION)
-        if sensor != NULL:
+        # An infinite quota, which may be set, can be neither measured nor exceeded.
+        if sensor != NULL and sensor.bound < HUGE_VAL:
             most = (sensor.bound * self.windows[<int>QUOTA_CONTROLLER_MUTATION]
                     * self.window_ms[<int>QUOTA_CONTROLLER_MUTATION] / 1000)
             sensor.tokens = min(most, sensor.tokens + sensor.bound * (now_ms - sensor.refilled_ms) / 1000)

@@ -14,6 +14,7 @@ Imported only where the endpoint is on: a broker without it pays nothing when it
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -31,6 +32,8 @@ LOG = get_logger("kcore.server.metrics")
 
 MAX_HEAD_BYTES = 8192
 BACKLOG = 16
+# Before another attempt to accept, after the system had no descriptor or memory for a connection.
+PAUSE_S = 0.1
 HEAD_END = b"\r\n\r\n"
 PLAIN = "text/plain; charset=utf-8"
 REASONS = {
@@ -140,8 +143,10 @@ class MetricsEndpoint:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:
-            # Gone again, or no descriptor is left; a client that still waits is reported again.
+        except OSError as error:
+            # Gone again, or no descriptor is left: a client that still waits is reported at once, again and again.
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                time.sleep(PAUSE_S)
             return
         if len(self._scrapes) >= self._max_connections:
             LOG.warn_once(

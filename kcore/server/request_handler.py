@@ -143,8 +143,9 @@ class RequestHandlerPool:
             while len(self._threads) < count and not self._channel.closed:
                 thread = threading.Thread(target=self._run, name=f"kafka-request-handler-{self._made}", daemon=True)
                 self._made += 1
-                self._threads.append(thread)
+                # One that the system refuses is not in the pool.
                 thread.start()
+                self._threads.append(thread)
 
     def join(self) -> None:
         """Waits for the requests taken to be done, once the channel is closed."""

@@ -67,6 +67,8 @@ def test_an_impossible_value_is_refused_by_name_and_value(name: str, text: str, 
         ({"max.connections.per.ip": "0"}, "only if max.connections.per.ip.overrides property is set"),
         ({"num.network.threads": "257"}, "num.network.threads must be at most 256"),
         ({"max.connections.per.ip.overrides": "127.0.0.1:few"}, 'For input string: "few"'),
+        ({"max.connections.per.ip.overrides": "127.0.0.1:2147483648"}, 'For input string: "2147483648"'),
+        ({"max.connections.per.ip.overrides": f"127.0.0.1:{'9' * 5000}"}, "For input string"),
         ({"log.cleanup.policy": "delete,shred"}, "Invalid value shred for configuration log.cleanup.policy"),
     ],
 )

@@ -97,3 +97,20 @@ def test_a_server_that_stops_does_not_grow(serve: Serve) -> None:
     server.server.stop_accepting()
     server.server.resize(4)
     assert len(server.server.processor_idle_ns()) == 1
+
+
+def test_a_thread_that_the_system_refuses_is_started_by_the_next_attempt(
+    serve: Serve, probes: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    server = serve(num_network_threads=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            server.server.resize(3)
+    connect_and_ask(server, probes, 1)
+    server.server.resize(3)
+    connect_and_ask(server, probes, 6)
+    assert sorted(opened_by_processor(server)) == [2, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import pytest
@@ -116,6 +117,15 @@ def test_mutations_beyond_the_tokens_are_refused_or_delayed(manager: ClientQuota
     assert manager.mutate_for("ann", "app", 1, True, NOW_MS + 5 * SECOND) == 0
     assert manager.mutate_for("bob", "app", 23, False, NOW_MS) == SECOND // 2
     assert manager.mutate_for("bob", "app", 1, False, NOW_MS) == SECOND
+
+
+@pytest.mark.parametrize("strictly", [False, True])
+def test_an_infinite_quota_of_mutations_delays_nobody(manager: ClientQuotaManager, strictly: bool) -> None:
+    manager.replace_limits([(CONTROLLER_MUTATION, "", None, math.inf)])
+    for now_ms in (NOW_MS, NOW_MS, NOW_MS + SECOND):
+        assert manager.mutate_for("ann", "app", 1000, strictly, now_ms) == 0
+    manager.replace_limits([(CONTROLLER_MUTATION, "", None, 2.0)])
+    assert manager.mutate_for("ann", "app", 32, False, NOW_MS + SECOND) == 5 * SECOND
 
 
 def test_the_least_recently_used_clients_are_forgotten(manager: ClientQuotaManager) -> None:

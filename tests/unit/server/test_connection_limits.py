@@ -10,6 +10,7 @@ import pytest
 from kcore import errors
 from kcore.config.broker import BrokerConfig
 from kcore.config.definition import ConfigException
+from kcore.config.dynamic_validation import validate_broker_overrides
 from kcore.metadata.image import BROKER_RESOURCE
 from kcore.protocol import apis
 from kcore.server.broker import Broker
@@ -166,3 +167,11 @@ def test_a_bound_that_makes_no_sense_is_named() -> None:
     assert not [warning for warning in BrokerConfig({name: "5"}).warnings if name in warning]
     with pytest.raises(ConfigException, match=r"max\.connections"):
         BrokerConfig({name: "many"})
+
+
+@pytest.mark.parametrize("bound", ["max.connections", "max.connection.creation.rate"])
+def test_a_listener_cannot_be_closed_for_everybody(bound: str) -> None:
+    name = f"listener.name.plaintext.{bound}"
+    with pytest.raises(ConfigException, match=f"Invalid {bound} 0"):
+        validate_broker_overrides(BrokerConfig({}), {name: "0"}, per_broker=True)
+    validate_broker_overrides(BrokerConfig({}), {name: "1"}, per_broker=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
+from kcore.server import metrics_endpoint
 from kcore.server.metrics_endpoint import MAX_HEAD_BYTES, MetricsEndpoint
 
 TEXT = b"# a metric\nsomething 1\n"
@@ -170,3 +174,38 @@ def test_urls_for_a_person_at_this_machine() -> None:
     assert url("") == url("0.0.0.0") == "http://localhost:9404/metrics"
     assert url("::1") == "http://[::1]:9404/metrics"
     assert url("broker.example") == "http://broker.example:9404/metrics"
+
+
+class WithoutDescriptors:
+    """A listening socket whose first attempt to accept fails for want of a descriptor."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.fileno = listener.fileno
+        self.close = listener.close
+        self.calls = 0
+        self._listener = listener
+
+    def accept(self) -> tuple[socket.socket, object]:
+        self.calls += 1
+        if self.calls == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._listener.accept()
+
+
+def test_without_descriptors_it_pauses_and_serves_later(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that cannot be accepted stays ready: the thread must not ask for it without end."""
+    paused, go_on = threading.Event(), threading.Event()
+
+    def sleep(_: float) -> None:
+        paused.set()
+        go_on.wait(20)
+
+    monkeypatch.setattr(metrics_endpoint, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    listener = WithoutDescriptors(served.endpoint._listener)
+    monkeypatch.setattr(served.endpoint, "_listener", listener)
+    with served.connect() as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+        assert paused.wait(20)
+        assert listener.calls == 1
+        go_on.set()
+        assert rest_of(connection).endswith(b"alive\n")

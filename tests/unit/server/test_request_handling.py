@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 
 from kcore import errors, logger
+from kcore.network.request_channel import RequestChannel
 from kcore.protocol import apis
 from kcore.protocol.headers import encode_request
 from kcore.server import apis as served
 from kcore.server.broker import Broker
+from kcore.server.request_handler import RequestHandlerPool
 from tests.raw_client import RawClient
 
 UNSUPPORTED_VERSION = 35
@@ -190,3 +193,21 @@ def test_a_response_that_cannot_be_encoded_closes_the_connection(
     client.send(apis.DESCRIBE_CLUSTER, 0, {"include_cluster_authorized_operations": False})
     assert client.is_closed_by_broker()
     assert "cannot be encoded" in log_lines.getvalue()
+
+
+def test_a_handler_thread_that_the_system_refuses_is_none_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the broker could not wait for its handlers when it stops, and would close logs under their hands."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    channel = RequestChannel()
+    pool = RequestHandlerPool(SimpleNamespace(), channel, 1)
+    pool.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            pool.resize(2)
+    pool.resize(2)
+    channel.close()
+    pool.join()
