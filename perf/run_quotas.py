@@ -4,9 +4,9 @@
 
 - produce: three confluent producers under a quota for each client id, which write as fast as they are let;
 - fetch: three confluent consumers under one quota of their user, which they share;
-- request: three connections that ask for metadata without a pause, under a percentage of a thread's time for each;
-  their time is read off the broker's own LocalTimeMs, which is counted apart from quotas. What connections cost the
-  network threads is charged too, so that it stays somewhat below the quota.
+- request: three connections that ask for the metadata of a large topic without a pause, under a percentage of a
+  thread's time for each; their time is read off the broker's own LocalTimeMs, which is counted apart from quotas. What
+  connections cost the network threads is charged too, and little beside requests of this size.
 
 A quota lets ten seconds' worth through at once, and again when that is forgotten eleven seconds later: that is Kafka's
 algorithm. So nothing is counted before the warm-up is over, and less than a minute says little. Reported are the rate
@@ -39,6 +39,8 @@ from tests.raw_client import RawClient
 CLIENTS = 3
 PARTS = ("produce", "fetch", "request")
 TOPIC = "quotas"
+LARGE_TOPIC = "described"
+LARGE_TOPIC_PARTITIONS = 1_000
 VALUE = b"x" * 10_000
 PRODUCE_RATE = 2_000_000
 FETCH_RATE = 6_000_000
@@ -205,10 +207,12 @@ def request(server: str, arguments: argparse.Namespace, metrics_port: int) -> di
     def client(number: int, tally: Tally, stop: threading.Event) -> None:
         with RawClient(int(port), host, client_id=f"request-{number}") as connection:
             while not stop.is_set():
-                answer = connection.request(apis.METADATA, 12, {"topics": []})
+                answer = connection.request(apis.METADATA, 12, {"topics": [{"name": LARGE_TOPIC}]})
                 tally.add(1)
                 tally.note_throttle(answer.throttle_time_ms)
 
+    with NetworkClient(server) as network:
+        Admin(network).create_topics([NewTopic(LARGE_TOPIC, LARGE_TOPIC_PARTITIONS)])
     spent: list[float] = []
 
     def watch(number: int, tally: Tally, stop: threading.Event) -> None:

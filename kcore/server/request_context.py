@@ -49,7 +49,7 @@ class Connection:
 
 
 class RequestContext:
-    """What a handler knows besides the request's fields."""
+    """What a handler knows besides the request's fields; `started_ns` is when work on it began, now if not given."""
 
     __slots__ = (
         "_answered",
@@ -68,7 +68,7 @@ class RequestContext:
         "user",
     )
 
-    def __init__(self, broker: Broker, api: Api, request: Request) -> None:
+    def __init__(self, broker: Broker, api: Api, request: Request, started_ns: int | None = None) -> None:
         self.broker = broker
         self.api = api
         self.api_version = request.api_version
@@ -78,7 +78,7 @@ class RequestContext:
         self._request = request
         self._answered = False
         self.user = request.user
-        self._started_ns = time.monotonic_ns()
+        self._started_ns = time.monotonic_ns() if started_ns is None else started_ns
         self._handled_ns = 0
         self._throttle_ms = 0
         self._time_is_charged = False
@@ -102,6 +102,7 @@ class RequestContext:
         if version is None:
             version = self.api_version
         self.charge_time()
+        charged_ns = time.monotonic_ns()
         try:
             if self._throttle_ms and self._tells_throttle_time(version):
                 fields = {**fields, "throttle_time_ms": self._throttle_ms}
@@ -111,6 +112,8 @@ class RequestContext:
             self.close()
             return
         count_errors(self.broker.socket_server.errors, self.api.key, fields)
+        # Known too late for this answer: it counts when the client's next request is looked at.
+        self._charge_nanoseconds(time.monotonic_ns() - charged_ns)
         self._answer(payload, close=False)
 
     # Quotas
@@ -145,11 +148,15 @@ class RequestContext:
 
     def charge_time(self) -> None:
         """Charges what the request took; once, at the latest when it is answered."""
-        quotas = self.broker.client_quotas
-        if quotas.enables(REQUEST) and not self._time_is_charged:
+        if self.broker.client_quotas.enables(REQUEST) and not self._time_is_charged:
             self._time_is_charged = True
             used_ns = self._request.network_ns + (self._handled_ns or time.monotonic_ns() - self._started_ns)
-            self.throttle(quotas.charge_client(REQUEST, self.user, self.client_id, used_ns / PERCENT_OF_A_SECOND_NS))
+            self.throttle(self._charge_nanoseconds(used_ns))
+
+    def _charge_nanoseconds(self, used_ns: int) -> int:
+        """Charges time; answers for how long the client is to be throttled."""
+        amount = used_ns / PERCENT_OF_A_SECOND_NS
+        return self.broker.client_quotas.charge_client(REQUEST, self.user, self.client_id, amount)
 
     def _tells_throttle_time(self, version: int) -> bool:
         return any(

@@ -12,6 +12,7 @@ Kafka; only ApiVersions of an unknown version is answered, in version 0, so that
 from __future__ import annotations
 
 import threading
+import time
 
 from kcore import errors
 from kcore.logger import get_logger
@@ -74,6 +75,7 @@ class RequestHandler:
         from kcore.protocol.apis import BY_KEY
 
         api = BY_KEY[request.api_key]
+        started_ns = time.monotonic_ns()
         try:
             # What stands behind the message is ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
             message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body)
@@ -88,7 +90,7 @@ class RequestHandler:
             )
             request.respond(None, close=True)
             return
-        context = RequestContext(self._broker, api, request)
+        context = RequestContext(self._broker, api, request, started_ns)
         strike = self._broker.faults.strike(request) if self._broker.faults is not None else None
         if strike is None:
             self._run(entry.handler, context, message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
@@ -16,7 +17,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kcore import errors
 from kcore.metadata.quota_entity import QuotaEntity
 from kcore.protocol import apis
-from kcore.protocol.headers import encode_request
+from kcore.protocol.headers import encode_request, encode_response
 from kcore.protocol.message import Message
 from kcore.quota.client_quota_manager import ANONYMOUS, FETCH, REQUEST
 from kcore.server.broker import Broker
@@ -320,6 +321,32 @@ def test_request_time_of_a_fetch(connect: Connect, set_quota: SetQuota, full_top
     set_quota({"client-id": name}, request_percentage=1e-6)
     answer = connect(name).request(apis.FETCH, 12, fetch_fields(full_topic))
     assert (answer.throttle_time_ms, answer.responses) == (1000, [])
+
+
+def test_time_that_the_encoding_of_an_answer_takes_is_charged(
+    connect: Connect, set_quota: SetQuota, name: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that takes a second by the handler's clock is some ten percent of ten seconds."""
+    took_ns = 0
+
+    def encode(*arguments: Any) -> bytes:
+        nonlocal took_ns
+        took_ns += 1_000 * MS
+        return encode_response(*arguments)
+
+    class Clock:
+        @staticmethod
+        def monotonic_ns() -> int:
+            return time.monotonic_ns() + took_ns
+
+    set_quota({"client-id": name}, request_percentage=1000.0)
+    client = connect(name)
+    monkeypatch.setattr("kcore.server.request_context.time", Clock)
+    monkeypatch.setattr("kcore.protocol.headers.encode_response", encode)
+    client.request(apis.METADATA, 12, {"topics": []})
+    measured = broker.client_quotas.rate_of(REQUEST, ANONYMOUS, name)
+    assert measured is not None
+    assert measured[0] > 8
 
 
 # --- controller mutations ---
