@@ -351,8 +351,9 @@ cdef class Processor:
         if self.limits.max_idle_ns <= 0:
             return
         while connection != NULL and connection.last_active_ns + self.limits.max_idle_ns <= self.now_ns:
-            # Who waits for a handler, for room, for memory or for its quota is not idle: we are.
-            if is_muted(connection) or connection.listed != UNLISTED:
+            # Who waits for a handler, for room or for memory is not idle: we are. Who is throttled is (KIP-219), as it may
+            # be gone: nothing is read of it, so that its end is not noticed, and it may be throttled for days.
+            if connection.in_flight or connection.listed != UNLISTED:
                 table_touch(&self.table, connection, self.now_ns)
             else:
                 count(&self.counters.connections_idle_closed, 1)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from types import ModuleType
 
-from kcore.network.request import Request
 from tests.unit.network.conftest import Client, Server, request
 
 Serve = Callable[..., Server]
@@ -125,15 +124,19 @@ def test_a_request_without_an_answer_throttles_too(serve: Serve) -> None:
     assert client.read() == b"done"
 
 
-def test_a_throttled_connection_is_not_idle(serve: Serve) -> None:
-    server = serve(max_idle_ms=20, num_network_threads=1)
-    throttled, idle = server.connect(), server.connect()
-    throttle(server, throttled, 200)
-    assert idle.is_closed_by_server()
-    throttled.send(request(18, b"second"))
-    received: Request = server.receive()
-    received.respond(b"still here")
-    assert throttled.read() == b"still here"
+def test_a_throttled_connection_is_idle_like_any_other(serve: Serve) -> None:
+    """Else those that clients have left behind would be kept for as long as they are throttled."""
+    server = serve(max_idle_ms=300)
+    gone, silent = server.connect(), server.connect()
+    throttle(server, gone, FOR_EVER_MS)
+    throttle(server, silent, FOR_EVER_MS)
+    gone.close()
+    assert silent.is_closed_by_server()
+    deadline_s = time.monotonic() + 20
+    while server.server.connection_count() and time.monotonic() < deadline_s:
+        time.sleep(0.001)
+    assert server.server.connection_count() == 0
+    assert server.server.counters()["connections_idle_closed"] == 2
 
 
 def test_the_server_stops_while_connections_are_throttled(serve: Serve) -> None:
