@@ -43,6 +43,7 @@ cdef class LocalLog:
     cdef int32_t segment_capacity
     cdef int64_t next_offset                     # the log end offset
     cdef int64_t flushed_offset                  # the recovery point
+    cdef int64_t flush_ceiling                   # the lowest log end since the flush under way began
     cdef int64_t flushed_at_ms
     cdef LogOffsetMetadata recent[64]            # ends of the latest appends: where tailing readers stand
     cdef int64_t recent_count

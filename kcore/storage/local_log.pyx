@@ -151,8 +151,9 @@ cdef class LocalLog:
     cdef LogSegment* hold_active(self, int* outcome) noexcept nogil:
         cdef LogSegment* active = self.active_segment()
         segment_acquire(active)
-        # Its first record brings the files, and their names have to be synced.
-        self.directory_changed |= active.unmade
+        if active.unmade:
+            # Its first record brings the files, and their names have to be synced.
+            self.directory_changed = True
         outcome[0] = segment_open(active)
         return active
 
@@ -416,6 +417,7 @@ cdef class LocalLog:
         pinned = self.pin_from(self.flushed_offset - 1, &count)
         sync_directory = self.directory_changed
         self.directory_changed = False
+        self.flush_ceiling = self.next_offset
         pthread_mutex_unlock(&self.append_lock)
         started_ns = self.disk.monotonic_ns(self.disk.context)
         outcome = self.sync_pinned(pinned, count if include_active else count - 1)
@@ -430,7 +432,10 @@ cdef class LocalLog:
             self.advance_recovery_point(target)
             record_log_flush(self.disk.monotonic_ns(self.disk.context) - started_ns)
         else:
-            self.directory_changed |= sync_directory
+            if sync_directory:
+                pthread_mutex_lock(&self.append_lock)
+                self.directory_changed = True
+                pthread_mutex_unlock(&self.append_lock)
             self.fail(outcome)
         pthread_mutex_unlock(&self.flush_lock)
         return outcome
@@ -490,8 +495,8 @@ cdef class LocalLog:
 
     cdef void advance_recovery_point(self, int64_t target) noexcept nogil:
         pthread_mutex_lock(&self.segments_lock)
-        # A truncation may have come between; the recovery point never passes the log end.
-        target = min(target, self.next_offset)
+        # A truncation may have come between: what was appended in the place of what it cut is not on the device.
+        target = min(target, self.flush_ceiling, self.next_offset)
         if target > self.flushed_offset:
             atomic_store_64(&self.flushed_offset, target)
             self.note_change()
@@ -615,6 +620,7 @@ cdef class LocalLog:
         """The log end moves back; the caller holds segments_lock."""
         self.recent_count = 0
         atomic_store_64(&self.next_offset, offset)
+        self.flush_ceiling = min(self.flush_ceiling, offset)
         if self.flushed_offset > offset:
             atomic_store_64(&self.flushed_offset, offset)
         self.end_moved_back()

@@ -310,6 +310,9 @@ cdef class Log(LocalLog):
         if self.log_end_offset() - atomic_load_64(&self.flushed_offset) < self.limits.flush_messages:
             return NONE
         outcome = self.flush_to_disk(True)
+        if outcome >= 0 and self.closed and atomic_load_64(&self.flushed_offset) < self.log_end_offset():
+            # It was closed in between, for deletion or because its directory failed: nobody has flushed this.
+            return KAFKA_STORAGE_ERROR
         return NONE if outcome >= 0 else self.fail(outcome)
 
     # --- read -------------------------------------------------------------------------------------------------------

@@ -92,9 +92,7 @@ class LogDir:
 
         Raises LogDirLockedError, CorruptFileError, or OSError when the directory cannot be used.
         """
-        if not self._disk.exists(self.path):
-            self._disk.mkdirs(self.path)
-            self._disk.fsync_dir(self.path.rpartition("/")[0] or "/")
+        self._make()
         try:
             self._lock_descriptor = self._disk.lock(f"{self.path}/{LOCK_FILE}")
         except BlockingIOError:
@@ -114,6 +112,17 @@ class LogDir:
         """Makes this the directory of a cluster and broker."""
         write_meta_properties(self._disk, self.path, meta)
         self.meta = meta
+
+    def _make(self) -> None:
+        """Makes the directory, and those above it, so that a loss of power leaves their names."""
+        missing = []
+        path = self.path.rstrip("/")
+        while path and not self._disk.exists(path):
+            missing.append(path)
+            path = path.rpartition("/")[0].rstrip("/")
+        self._disk.mkdirs(self.path)
+        for made in reversed(missing):
+            self._disk.fsync_dir(made.rpartition("/")[0] or ("/" if made.startswith("/") else "."))
 
     def take_clean_shutdown(self) -> None:
         """Notes whether the last shutdown was clean, and removes the marker."""

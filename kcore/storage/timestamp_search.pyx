@@ -58,12 +58,14 @@ cdef object timestamp_at(LocalLog log, int64_t offset):
 cdef object timestamp_in_segment(LocalLog log, LogSegment* segment, int64_t offset):
     """Most often the header of a batch says it; only an offset within a batch of several times is worth decoding it."""
     cdef BatchHeader header
-    cdef int64_t position = 0, end = 0
+    cdef int64_t position = 0, end = atomic_load_64(&segment.size_bytes)
     cdef int outcome
+    if end == 0:
+        # The files of such a segment may still have to be made, which is for who appends.
+        return None
     with nogil:
         outcome = segment_open(segment)
         if outcome >= 0:
-            end = atomic_load_64(&segment.size_bytes)
             outcome = segment_find_offset(segment, offset, end, &header, &position)
     while outcome == BATCH_FOUND:
         if header.magic == 2 and (header.attributes & TIMESTAMP_TYPE_MASK or header.base_timestamp == header.max_timestamp):
