@@ -103,24 +103,41 @@ def server_properties(
     elif "log.dirs" not in properties and "log.dir" not in properties:
         properties["log.dirs"] = default_data_directory()
     if port is not None:
-        properties["listeners"] = _with_port(properties, port)
+        properties.update(_with_port(properties, port))
     elif properties_file is None and "listeners" not in properties:
         properties["listeners"] = f"PLAINTEXT://{LOOPBACK}:{DEFAULT_PORT}"
     return properties
 
 
-def _with_port(properties: dict[str, str], port: int) -> str:
-    """The listeners of the configuration, the first one that is for clients moved to another port."""
-    stated = [listener.strip() for listener in properties.get("listeners", "").split(",") if listener.strip()]
-    if not stated:
-        return f"PLAINTEXT://{LOOPBACK}:{port}"
+def _with_port(properties: dict[str, str], port: int) -> dict[str, str]:
+    """The listeners of the configuration, the first one that is for clients moved to another port.
+
+    What is advertised moves along where it was the same port; another one is somebody's who forwards it.
+    """
+    stated = _addresses(properties, "listeners")
     controllers = {name.strip() for name in properties.get("controller.listener.names", "").split(",")}
-    for index, listener in enumerate(stated):
-        name, _, address = listener.partition("://")
-        if name not in controllers:
-            stated[index] = f"{name}://{address.rpartition(':')[0]}:{port}"
-            break
-    return ",".join(stated)
+    if not stated:
+        return {"listeners": f"PLAINTEXT://{LOOPBACK}:{port}"}
+    moved = next((listener for listener in stated if listener.partition("://")[0] not in controllers), None)
+    if moved is None:  # which the broker refuses, with the reason
+        return {}
+    name, old_port = moved.partition("://")[0], moved.rpartition(":")[2]
+    changed = {"listeners": ",".join(_at_port(each, port) if each == moved else each for each in stated)}
+    advertised = _addresses(properties, "advertised.listeners")
+    if advertised:
+        changed["advertised.listeners"] = ",".join(
+            _at_port(each, port) if each.startswith(f"{name}://") and each.endswith(f":{old_port}") else each
+            for each in advertised
+        )
+    return changed
+
+
+def _addresses(properties: dict[str, str], name: str) -> list[str]:
+    return [address.strip() for address in properties.get(name, "").split(",") if address.strip()]
+
+
+def _at_port(address: str, port: int) -> str:
+    return f"{address.rpartition(':')[0]}:{port}"
 
 
 def _announce(broker: StartedBroker, output: str) -> None:

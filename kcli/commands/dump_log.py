@@ -108,6 +108,9 @@ def dump_files(
         if suffix not in (".log", ".index", ".timeindex", ".txnindex", ".snapshot"):
             findings.errors.append(f"{path}: not a .log, .index, .timeindex, .txnindex or .snapshot file")
             continue
+        if not os.path.exists(path):
+            findings.errors.append(f"{path}: no such file or directory")
+            continue
         try:
             starting_offset = base_offset_of(path)
         except ValueError:

@@ -63,6 +63,7 @@ def scrape(url: str) -> Scrape:
         raise UsageFailure(f"{url}: {error}; an address is http://HOST:PORT/metrics") from error
     except OSError as error:
         cause = getattr(error, "reason", error)
+        cause = getattr(cause, "strerror", None) or cause
         raise UnreachableFailure(f"{url}: {cause}; start the broker with --override metrics.port=PORT") from error
     try:
         return Scrape(text, time.monotonic())

@@ -195,8 +195,9 @@ class BrokerConfig:
         for name in named:
             del self.properties[name]
         if named:
+            verb = "counts" if len(named) == 1 else "count"
             self.warnings.append(
-                f"{' and '.join(named)} of {stock}, as in Kafka's stock files, counts as not set: "
+                f"{' and '.join(named)} of {stock}, as in Kafka's stock files, {verb} as not set: "
                 "the kernel sizes socket buffers better by itself"
             )
 

@@ -395,7 +395,7 @@ class Broker:
             advertised = self.config.listeners.advertised.get(listener.name)
             if advertised is None:
                 return connection.local_host, listener.port
-            return advertised.host or connection.local_host, advertised.port
+            return advertised.host or connection.local_host, advertised.port or listener.port
         endpoint = registration.endpoint(listener.name)
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
@@ -408,9 +408,10 @@ class Broker:
         return [self._reachable(endpoint, "localhost") for endpoint in self.bound_listeners]
 
     def _reachable(self, bound: Endpoint, own_name: str) -> Endpoint:
+        """An advertised port of 0 is the one that was bound, as in Kafka."""
         advertised = self.config.listeners.advertised.get(bound.name, bound)
         host = own_name if advertised.host in ANY_HOSTS else advertised.host
-        return Endpoint(bound.name, host, advertised.port, bound.security_protocol)
+        return Endpoint(bound.name, host, advertised.port or bound.port, bound.security_protocol)
 
 
 def real_disk() -> Disk:

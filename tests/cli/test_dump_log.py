@@ -199,6 +199,8 @@ def test_usage(tmp_path: Path, offline: Kcli) -> None:
     assert offline("dump-log") == (2, "", "kcli: dump-log: no file is named; give FILE, or --files FILE,FILE\n")
     missing = tmp_path / f"{FIRST}.log"
     assert offline("dump-log", missing).stderr == f"kcli: {missing}: no such file or directory\n"
+    nameless = missing.with_name("nope.log")
+    assert offline("dump-log", nameless).stderr == f"kcli: {nameless}: no such file or directory\n"
     other = tmp_path / "notes.txt"
     other.write_text("x")
     assert offline("dump-log", other) == (

@@ -70,6 +70,15 @@ def test_the_address_of_the_metrics_is_told(tmp_path: Path, offline: Kcli) -> No
     )
 
 
+def test_an_advertised_port_of_0_is_the_one_that_was_taken(tmp_path: Path, offline: Kcli) -> None:
+    arguments = ("--override", "advertised.listeners=PLAINTEXT://localhost:0")
+    with ServerCommand(tmp_path / "data", arguments=arguments) as broker:
+        bootstrap = ("--bootstrap-server", f"127.0.0.1:{broker.port}")
+        shown = offline("broker-api-versions", *bootstrap).stdout
+        assert broker.port != 0
+        assert shown.startswith(f"localhost:{broker.port} (id: ")
+
+
 def test_ctrl_c_and_sigterm_end_it_with_code_0(tmp_path: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with ServerCommand(tmp_path / "data") as broker:
@@ -139,12 +148,16 @@ def test_the_file_then_the_overrides_then_the_options(tmp_path: Path) -> None:
     file.write_text(
         "num.partitions=3\nlog.dirs=/from/file\nlisteners=PLAINTEXT://:9092,CONTROLLER://:9093\n"
         "controller.listener.names=CONTROLLER\nlog.retention.hours=1\n"
+        "advertised.listeners=PLAINTEXT://localhost:9092\n"
     )
     properties = server_properties(str(file), ("num.partitions=5",), str(tmp_path / "data"), 1234)
     assert properties["num.partitions"] == "5"
     assert properties["log.retention.hours"] == "1"
     assert properties["log.dirs"] == str(tmp_path / "data")
     assert properties["listeners"] == "PLAINTEXT://:1234,CONTROLLER://:9093"
+    assert properties["advertised.listeners"] == "PLAINTEXT://localhost:1234"
+    forwarded = ("advertised.listeners=PLAINTEXT://example.org:443",)
+    assert server_properties(str(file), forwarded, None, 1234)["advertised.listeners"] == forwarded[0].partition("=")[2]
     assert server_properties(str(file), (), None, None)["log.dirs"] == "/from/file"
 
 

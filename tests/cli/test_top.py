@@ -205,7 +205,9 @@ def test_nobody_answers(offline: Kcli) -> None:
     result = offline("top", "--metrics-url", "http://127.0.0.1:1/metrics")
     assert result.code == 3
     assert result.stdout == ""
-    assert "start the broker with --override metrics.port=PORT" in result.stderr
+    assert result.stderr == (
+        "kcli: http://127.0.0.1:1/metrics: Connection refused; start the broker with --override metrics.port=PORT\n"
+    )
 
 
 def test_an_address_that_is_none(offline: Kcli) -> None:

@@ -3,7 +3,7 @@
 TEXTS = {
     "advertised.listeners": (
         "The addresses that clients are told to use. Without it each client is told the address at which it "
-        "reached this broker. Here it is not changed while the broker runs."
+        "reached this broker. Port 0 is the port that was taken. Here it is not changed while the broker runs."
     ),
     "background.threads": "The threads of background work.",
     "connection.failed.authentication.delay.ms": "How long the closing of an unauthenticated connection is put off.",
