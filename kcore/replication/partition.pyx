@@ -320,7 +320,8 @@ cdef class Partition:
             free(copy)
             if internal and result.error == NONE and self.log.commits_in_groups:
                 # A coordinator answers when this returns. Who comes second finds the work done.
-                if self.log.flush_to_disk(True) < 0:
+                if self.log.flush_to_disk(True) < 0 or self.log.acknowledged_end() <= result.last_offset:
+                    # Or the log was closed in between, and nobody has flushed this.
                     result.error = KAFKA_STORAGE_ERROR
                 self.log_was_flushed()
         return append_outcome(&result)
