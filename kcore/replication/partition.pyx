@@ -33,6 +33,8 @@ from kcore.replication.partition_watch cimport (
 )
 from kcore.storage.leader_epoch_cache cimport EpochEntry
 from kcore.storage.log cimport AppendResult, Log, ReadResult
+from kcore.storage.log_append cimport append_as_leader
+from kcore.storage.log_read cimport read_log
 from kcore.storage.segment cimport LogSegment, segment_release
 
 cdef enum:
@@ -174,7 +176,7 @@ cdef class Partition:
         elif acks == -1 and self.in_sync_count < self.min_in_sync:
             error = NOT_ENOUGH_REPLICAS
         else:
-            error = self.log.append_as_leader(records, size, self.current_leader_epoch, origin, result)
+            error = append_as_leader(self.log, records, size, self.current_leader_epoch, origin, result)
             pthread_rwlock_unlock(&self.leader_lock)
             # After a duplicate too: its answer may wait for an offset that the first append has not published yet.
             if error == NONE and self.advance_high_watermark():
@@ -257,7 +259,7 @@ cdef class Partition:
             return error
         if last_fetched_epoch != NO_LEADER_EPOCH and self.finds_divergence(offset, last_fetched_epoch, result):
             return result.error
-        error = self.log.read(offset, max_bytes, isolation, at_least_one, result)
+        error = read_log(self.log, offset, max_bytes, isolation, at_least_one, result)
         if error == KAFKA_STORAGE_ERROR and self.check_leadership(leader_epoch) != NONE:
             # The partition left between the two: that is no failure of a disk.
             error = result.error = NOT_LEADER_OR_FOLLOWER

@@ -15,6 +15,7 @@ from kcore.replication.partition cimport Partition
 from kcore.replication.partition_wait cimport wait_for_partitions
 
 from kcore.logger import get_logger
+from kcore.storage.log_read cimport readable_log_bytes
 
 LOG = get_logger("kcore.server.request")
 
@@ -143,8 +144,8 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
         watched = &request.watched[index]
         if (<Partition>watched.partition).check_leadership(watched.leader_epoch) != NONE:
             return True
-        readable += min(watched.max_bytes, (<Partition>watched.partition).log.readable_bytes(
-            watched.segment_base_offset, watched.position, request.isolation))
+        readable += min(watched.max_bytes, readable_log_bytes(
+            (<Partition>watched.partition).log, watched.segment_base_offset, watched.position, request.isolation))
         if readable >= request.min_bytes:
             return True
     return False

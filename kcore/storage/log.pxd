@@ -49,6 +49,8 @@ cdef struct ReadResult:
 
 # How often the start of any log of the process has moved: whoever told it to clients looks again when this has changed.
 cdef int64_t log_start_moves() noexcept nogil
+# What can be done about a shortage of descriptors, as a message.
+cdef const char* DESCRIPTOR_REMEDY
 
 cdef class Log(LocalLog):
     cdef readonly str topic
@@ -63,16 +65,6 @@ cdef class Log(LocalLog):
     cdef LogOffsetMetadata high_watermark_at
     cdef LogOffsetMetadata first_unstable_at     # offset -1 when no transaction is undecided
 
-    # Validates, assigns offsets, checks sequences, rolls when due, writes with one pwritev. `records` is patched.
-    cdef int16_t append_as_leader(self, uint8_t* records, size_t size, int32_t leader_epoch, int origin,
-                                  AppendResult* result) noexcept nogil
-    # Batches as the leader wrote them; an incomplete batch at their end is left out.
-    cdef int16_t append_as_follower(self, uint8_t* records, size_t size, AppendResult* result) noexcept nogil
-    # Whole batches from the one holding `offset`; the first one entire even above max_bytes when at_least_one.
-    cdef int16_t read(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
-                      ReadResult* result) noexcept nogil
-    # How many bytes are readable from a place that a ReadResult named; never negative. Later segments count whole.
-    cdef int64_t readable_bytes(self, int64_t segment_base_offset, int64_t position, int isolation) noexcept nogil
     cdef int64_t log_start_offset(self) noexcept nogil
     cdef int64_t log_end_offset(self) noexcept nogil
     cdef int64_t high_watermark(self) noexcept nogil
@@ -81,20 +73,11 @@ cdef class Log(LocalLog):
     cdef bint advance_high_watermark(self, int64_t offset) noexcept nogil
 
     # --- callers hold append_lock
-    cdef int16_t append_validated(self, uint8_t* records, size_t size, int origin, int64_t now_ms,
-                                  const ValidationResult* validated, AppendResult* result) noexcept nogil
-    cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
-                           int64_t now_ms) noexcept nogil
-    cdef void count_append(self, size_t size, const ValidationResult* validated,
-                           const AppendResult* result) noexcept nogil
-    cdef void assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil
     cdef int truncate_locked(self, int64_t offset) noexcept nogil
     cdef int restart_locked(self, int64_t offset) noexcept nogil
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil
     cdef void raise_start(self, int64_t offset) noexcept nogil
     cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil
-    cdef int32_t deletable_count(self, int64_t now_ms) noexcept nogil
-    cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil
     cdef int finish(self) noexcept nogil
 
     # --- callers hold segments_lock
@@ -104,9 +87,6 @@ cdef class Log(LocalLog):
 
     # --- callers hold none of the locks
     cdef int16_t flush_if_due(self) noexcept nogil
-    cdef int16_t read_segment(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
-                              LogSegment* segment, int64_t position, int64_t end, ReadResult* result) noexcept nogil
-    cdef LogSegment* pin_next(self, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil
     cdef int raise_error(self, int16_t code, message) except -1
     cdef int check_disk(self, int outcome) except -1
     cdef int flush_segments(self, bint include_active) except -1

@@ -1,4 +1,6 @@
-"""One partition's log (Kafka's `UnifiedLog`): append, read, high watermark, last stable offset, truncation, retention.
+"""One partition's log (Kafka's `UnifiedLog`): its offsets and what moves them, flush, truncation, its end.
+
+Appending, reading and the choice of segments to delete have modules of their own: log_append, log_read, log_retention.
 
 On disk it is a directory of segments, producer snapshots and `leader-epoch-checkpoint`. Crash policy: an append writes
 the batch first and everything derived from it (indexes, producer state) into memory only; a crash loses at most what
@@ -17,31 +19,25 @@ from cpython.ref cimport PyObject
 from libc.errno cimport EMFILE, ENFILE, ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
 from kcore import errors
-from kcore.errors cimport (
-    CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, MESSAGE_TOO_LARGE, NONE, OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE,
-)
-from kcore.metrics.histogram cimport count
-from kcore.platform.disk cimport Disk, DiskStat
+from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE
+from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport (
     atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
     pthread_mutex_unlock,
 )
-from kcore.record.batch cimport BatchHeader, read_batch_header
-from kcore.record.validator cimport (
-    ORIGIN_CLIENT, ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
-)
+from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_REPLICATION
 from kcore.storage.leader_epoch_cache cimport EpochEntry, LeaderEpochCache
 from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE_NAME
 from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata, limits_of
+from kcore.storage.log_append cimport append_as_follower, append_as_leader
 from kcore.storage.log_config import LogConfig  # noqa: F401 (LogConfig is part of the face)
+from kcore.storage.log_read cimport read_log
+from kcore.storage.log_retention cimport deletable_count
 from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
-from kcore.storage.producer_state cimport ProducerStateManager, SequenceVerdict
+from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport (
-    BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_find_batch,
-    segment_find_offset, segment_finish, segment_index_batch, segment_open, segment_release, segment_stat,
-    segment_sync, segment_write,
+    LogSegment, segment_acquire, segment_close_idle, segment_finish, segment_release, segment_stat, segment_sync,
 )
 from kcore.storage.timestamp_search cimport first_record_since, newest_record, timestamp_at
 
@@ -149,153 +145,7 @@ cdef class Log(LocalLog):
             atomic_store_64(&self.high_watermark_at.offset, end.offset)
         self.refresh_first_unstable()
 
-    # --- append -----------------------------------------------------------------------------------------------------
-
-    cdef int16_t append_as_leader(self, uint8_t* records, size_t size, int32_t leader_epoch, int origin,
-                                  AppendResult* result) noexcept nogil:
-        cdef ValidationResult validated
-        cdef int64_t now_ms
-        memset(&validated, 0, sizeof(validated))
-        memset(result, 0, sizeof(AppendResult))
-        result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
-        pthread_mutex_lock(&self.append_lock)
-        if self.closed or self.is_offline():
-            result.error = KAFKA_STORAGE_ERROR
-        else:
-            now_ms = self.disk.now_ms(self.disk.context)
-            result.error = validate_and_assign(records, size, &self.limits.validation, origin, self.next_offset,
-                                               leader_epoch, now_ms, &validated)
-            result.message = validated.message
-            result.failed_record_index = validated.failed_record_index
-            if result.error == NONE and validated.rebuilt.data != NULL:
-                self.append_validated(validated.rebuilt.data, validated.rebuilt.size, origin, now_ms, &validated,
-                                      result)
-            elif result.error == NONE:
-                self.append_validated(records, size, origin, now_ms, &validated, result)
-        result.log_start_offset = self.first_offset
-        result.log_end_offset = self.next_offset
-        self.count_append(size, &validated, result)
-        pthread_mutex_unlock(&self.append_lock)
-        free_validation_result(&validated)
-        if result.error == NONE:
-            # For a duplicate too: what it repeats may still be on its way to the device.
-            result.error = self.flush_if_due()
-        return result.error
-
-    cdef int16_t append_as_follower(self, uint8_t* records, size_t size, AppendResult* result) noexcept nogil:
-        cdef ValidationResult validated
-        memset(&validated, 0, sizeof(validated))
-        memset(result, 0, sizeof(AppendResult))
-        result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
-        pthread_mutex_lock(&self.append_lock)
-        if self.closed or self.is_offline():
-            result.error = KAFKA_STORAGE_ERROR
-        else:
-            result.error = validate_and_assign(records, size, &self.limits.validation, ORIGIN_REPLICATION,
-                                               self.next_offset, -1, 0, &validated)
-            result.message = validated.message
-            if result.error == NONE and validated.valid_bytes > 0:
-                self.append_validated(records, <size_t>validated.valid_bytes, ORIGIN_REPLICATION,
-                                      self.disk.now_ms(self.disk.context), &validated, result)
-        result.log_start_offset = self.first_offset
-        result.log_end_offset = self.next_offset
-        pthread_mutex_unlock(&self.append_lock)
-        free_validation_result(&validated)
-        if result.error == NONE:
-            result.error = self.flush_if_due()
-        return result.error
-
-    cdef int16_t append_validated(self, uint8_t* records, size_t size, int origin, int64_t now_ms,
-                                  const ValidationResult* validated, AppendResult* result) noexcept nogil:
-        cdef SequenceVerdict verdict
-        cdef BatchHeader header
-        cdef int outcome
-        if size > <size_t>self.limits.segment_bytes:
-            result.error = RECORD_LIST_TOO_LARGE
-            result.message = "The record batches are larger than segment.bytes."
-            return result.error
-        if origin != ORIGIN_REPLICATION:
-            # A leader appends one batch at a time, as LogValidator's rules have made sure.
-            read_batch_header(records, size, &header)
-            result.error = self.producer_state.check(&header, origin, &verdict)
-            result.message = verdict.message
-            if result.error != NONE:
-                return result.error
-            if verdict.duplicate:
-                result.duplicate = True
-                result.base_offset = verdict.original.last_offset - verdict.original.offset_delta
-                result.last_offset = verdict.original.last_offset
-                if validated.log_append_time_ms >= 0:
-                    result.log_append_time_ms = verdict.original.timestamp
-                return NONE
-        outcome = self.write_batches(records, size, validated, now_ms)
-        if outcome < 0:
-            result.error = self.fail(outcome)
-            if outcome == -EMFILE or outcome == -ENFILE:
-                result.message = DESCRIPTOR_REMEDY
-            return result.error
-        result.base_offset = validated.first_offset
-        result.last_offset = validated.last_offset
-        result.log_append_time_ms = validated.log_append_time_ms
-        result.record_count = validated.record_count
-        return NONE
-
-    cdef void count_append(self, size_t size, const ValidationResult* validated,
-                           const AppendResult* result) noexcept nogil:
-        """BrokerTopicMetrics, by the rules of `ReplicaManager.appendToLocalLog`: an idempotent retry counts like its first."""
-        count(&self.appended.produce_requests, 1)
-        if result.error == NONE:
-            count(&self.appended.messages_in, result.last_offset - result.base_offset + 1)
-            count(&self.appended.bytes_in, <int64_t>size)
-            if validated.rebuilt.data != NULL:
-                count(&self.appended.converted_messages, result.record_count)
-        elif result.error == MESSAGE_TOO_LARGE or result.error == RECORD_LIST_TOO_LARGE:
-            count(&self.appended.bytes_rejected, <int64_t>size)
-        elif result.error != CORRUPT_MESSAGE and result.error != KAFKA_STORAGE_ERROR:
-            count(&self.appended.failed_produce_requests, 1)
-
-    cdef void assign_epochs(self, const uint8_t* records, size_t size) noexcept nogil:
-        cdef BatchHeader header
-        cdef size_t at = 0
-        while at < size:
-            read_batch_header(records + at, size - at, &header)
-            if header.magic == 2 and header.partition_leader_epoch > self.leader_epochs.latest_epoch():
-                self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-            at += <size_t>header.size_bytes
-
-    cdef int write_batches(self, uint8_t* records, size_t size, const ValidationResult* validated,
-                           int64_t now_ms) noexcept nogil:
-        cdef LogSegment* active
-        cdef BatchHeader header
-        cdef int64_t position
-        cdef size_t at = 0
-        cdef int outcome = 0
-        active = self.hold_active(&outcome)
-        if outcome >= 0 and self.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
-            segment_release(active)
-            outcome = self.roll_to(max(validated.first_offset, self.next_offset), now_ms)
-            if outcome < 0:
-                return outcome
-            active = self.hold_active(&outcome)
-        if outcome >= 0:
-            outcome = segment_write(active, records, size)
-        if outcome < 0:
-            segment_release(active)
-            return outcome
-        self.assign_epochs(records, size)
-        position = active.size_bytes
-        while at < size:
-            read_batch_header(records + at, size - at, &header)
-            segment_index_batch(active, &header, position, self.limits.index_interval_bytes)
-            self.producer_state.append(&header, records + at, active.base_offset, position)
-            at += <size_t>header.size_bytes
-            position += header.size_bytes
-        pthread_mutex_lock(&self.segments_lock)
-        self.publish_append(<int64_t>size, validated.last_offset)
-        self.refresh_first_unstable()
-        pthread_mutex_unlock(&self.segments_lock)
-        segment_release(active)
-        return 0
+    # --- roll and flush ---------------------------------------------------------------------------------------------
 
     cdef int prepare_roll(self, int64_t base_offset) noexcept nogil:
         self.producer_state.advance_map_end(base_offset)
@@ -314,111 +164,6 @@ cdef class Log(LocalLog):
             # It was closed in between, for deletion or because its directory failed: nobody has flushed this.
             return KAFKA_STORAGE_ERROR
         return NONE if outcome >= 0 else self.fail(outcome)
-
-    # --- read -------------------------------------------------------------------------------------------------------
-
-    cdef int16_t read(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
-                      ReadResult* result) noexcept nogil:
-        cdef LogOffsetMetadata bound, place
-        cdef LogSegment* segment = NULL
-        cdef int64_t end = 0
-        cdef int outcome
-        memset(result, 0, sizeof(ReadResult))
-        pthread_mutex_lock(&self.segments_lock)
-        bound = self.bound(isolation)
-        result.high_watermark = self.high_watermark_at.offset
-        result.last_stable_offset = self.bound(ISOLATION_TXN_COMMITTED).offset
-        result.log_start_offset = self.first_offset
-        result.log_end_offset = self.next_offset
-        if self.closed or self.is_offline():
-            result.error = KAFKA_STORAGE_ERROR
-        elif offset < self.first_offset or offset > self.next_offset:
-            result.error = OFFSET_OUT_OF_RANGE
-        elif offset < bound.offset:
-            segment = self.segment_list[max(self.floor_index(offset), 0)]
-            if not self.recent_boundary(offset, &place) or place.segment_base_offset != segment.base_offset:
-                place.position = -1
-            end = bound.position if bound.segment_base_offset == segment.base_offset else segment.size_bytes
-            segment_acquire(segment)
-        elif offset == bound.offset:
-            result.segment_base_offset = bound.segment_base_offset
-            result.position = bound.position
-        pthread_mutex_unlock(&self.segments_lock)
-        if result.error != NONE or offset == bound.offset:
-            return result.error
-        if segment != NULL:
-            return self.read_segment(offset, max_bytes, isolation, at_least_one, segment, place.position, end, result)
-        # Beyond what this reader may see, but below the log end.
-        outcome = self.locate(offset, &place)
-        result.segment_base_offset = place.segment_base_offset
-        result.position = place.position
-        result.error = NONE if outcome >= 0 else self.fail(outcome)
-        return result.error
-
-    cdef int16_t read_segment(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
-                              LogSegment* segment, int64_t position, int64_t end, ReadResult* result) noexcept nogil:
-        """Fills in the range of a pinned segment; `position` is that of the offset's batch, or -1 when not known."""
-        cdef BatchHeader header
-        cdef LogSegment* following
-        cdef int outcome
-        header.size_bytes = 0
-        while True:
-            outcome = segment_open(segment)
-            if outcome >= 0 and position < 0:
-                outcome = segment_find_offset(segment, offset, end, &header, &position)
-            elif outcome >= 0 and (position == end or max_bytes < end - position):
-                outcome = segment_find_batch(segment, offset, position, end, &header, &position)
-            else:
-                break
-            if outcome != BATCH_PAST_END:
-                break
-            # A segment may end before the next one's base (compaction, a leader's gap): go on there.
-            following = self.pin_next(segment, isolation, &end)
-            segment_release(segment)
-            if following == NULL:
-                return NONE
-            segment = following
-            position = 0
-        if outcome < 0:
-            segment_release(segment)
-            result.error = self.fail(outcome)
-            return result.error
-        result.segment_base_offset = segment.base_offset
-        result.position = position
-        result.size_bytes = max_bytes
-        if header.size_bytes > max_bytes:
-            # A part of a first batch is of no use to anyone: since KIP-74 clients take it for a broken answer.
-            result.size_bytes = header.size_bytes if at_least_one else 0
-        result.size_bytes = max(<int64_t>0, min(result.size_bytes, end - position))
-        if result.size_bytes == 0:
-            segment_release(segment)
-        else:
-            result.segment = segment
-        return NONE
-
-    cdef LogSegment* pin_next(self, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil:
-        """The segment after this one, if a reader may see any of it, and where its readable bytes end."""
-        cdef LogOffsetMetadata bound
-        cdef LogSegment* following = NULL
-        cdef int32_t i
-        pthread_mutex_lock(&self.segments_lock)
-        bound = self.bound(isolation)
-        i = self.floor_index(segment.base_offset) + 1
-        if i < self.segment_count and self.segment_list[i].base_offset <= bound.segment_base_offset:
-            following = self.segment_list[i]
-            end[0] = bound.position if bound.segment_base_offset == following.base_offset else following.size_bytes
-            segment_acquire(following)
-        pthread_mutex_unlock(&self.segments_lock)
-        return following
-
-    cdef int64_t readable_bytes(self, int64_t segment_base_offset, int64_t position, int isolation) noexcept nogil:
-        cdef LogOffsetMetadata end
-        cdef int64_t total
-        pthread_mutex_lock(&self.segments_lock)
-        end = self.bound(isolation)
-        total = self.bytes_between(segment_base_offset, position, &end)
-        pthread_mutex_unlock(&self.segments_lock)
-        return total
 
     # --- truncation, retention, close -------------------------------------------------------------------------------
 
@@ -471,52 +216,9 @@ cdef class Log(LocalLog):
             self.producer_state.place(covered, &first)
         return outcome
 
-    cdef int64_t newest_record_ms(self, LogSegment* segment) noexcept nogil:
-        """The time by which retention measures a segment: its newest record's, or else its file's; negative: errno."""
-        cdef DiskStat stat
-        cdef int64_t newest_ms = atomic_load_64(&segment.max_timestamp)
-        cdef int outcome
-        # Of all logs only those whose time may have come are worth an open file.
-        if newest_ms >= 0:
-            return newest_ms
-        segment_acquire(segment)
-        outcome = segment_open(segment)
-        if outcome >= 0:
-            newest_ms = segment.max_timestamp
-        if outcome >= 0 and newest_ms < 0:
-            outcome = self.disk.fstat(self.disk.context, segment.descriptor, &stat)
-            newest_ms = stat.modified_ms
-        segment_release(segment)
-        return outcome if outcome < 0 else newest_ms
-
-    cdef int32_t deletable_count(self, int64_t now_ms) noexcept nogil:
-        """How many of the oldest segments the log start offset, retention.bytes or retention.ms have passed."""
-        cdef int64_t excess_bytes = -self.limits.retention_bytes
-        cdef int64_t upper_bound, newest_ms
-        cdef LogSegment* segment
-        cdef int32_t i
-        cdef bint due
-        for i in range(self.segment_count):
-            excess_bytes += self.segment_list[i].size_bytes
-        for i in range(self.segment_count):
-            segment = self.segment_list[i]
-            upper_bound = self.segment_list[i + 1].base_offset if i + 1 < self.segment_count else self.next_offset
-            if upper_bound > self.high_watermark() or (i + 1 == self.segment_count and segment.size_bytes == 0):
-                return i
-            due = upper_bound <= self.first_offset and i + 1 < self.segment_count
-            if not due and self.limits.delete_policy:
-                due = self.limits.retention_bytes >= 0 and excess_bytes >= segment.size_bytes
-                if not due and self.limits.retention_ms >= 0:
-                    newest_ms = self.newest_record_ms(segment)
-                    due = newest_ms >= 0 and now_ms - newest_ms > self.limits.retention_ms
-            if not due:
-                return i
-            excess_bytes -= segment.size_bytes
-        return self.segment_count
-
     cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil:
         cdef int outcome = 0
-        deleted[0] = self.deletable_count(now_ms)
+        deleted[0] = deletable_count(self, now_ms)
         if deleted[0] == 0:
             return 0
         if deleted[0] == self.segment_count:
@@ -634,14 +336,14 @@ cdef class Log(LocalLog):
         cdef AppendResult result
         with nogil:
             if origin == ORIGIN_REPLICATION:
-                self.append_as_follower(start, size, &result)
+                append_as_follower(self, start, size, &result)
             else:
-                self.append_as_leader(start, size, leader_epoch, origin, &result)
+                append_as_leader(self, start, size, leader_epoch, origin, &result)
         if result.error != NONE:
             self.raise_error(result.error, result.message.decode() if result.message != NULL else None)
         return append_info(&result)
 
-    def _read(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
+    def read(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
               bint at_least_one=True):
         """The bytes of the batches from the one holding `offset` on, of one segment, cut at `max_bytes`.
 
@@ -652,7 +354,7 @@ cdef class Log(LocalLog):
         cdef uint8_t* buffer = NULL
         cdef int64_t outcome = 0
         with nogil:
-            self.read(offset, max_bytes, isolation, at_least_one, &result)
+            read_log(self, offset, max_bytes, isolation, at_least_one, &result)
             if result.size_bytes > 0:
                 buffer = <uint8_t*>malloc(<size_t>result.size_bytes)
                 outcome = -ENOMEM
@@ -887,7 +589,7 @@ cdef AppendInfo append_info(const AppendResult* result):
 cdef void show_to_python(names):
     """Gives Python members the names that native methods of the class have: Cython lets a class define only one.
 
-    Python does not see native methods, so nothing is hidden by this; `_read` becomes `Log.read`, and so on.
+    Python does not see native methods, so nothing is hidden by this; `_is_offline` becomes `Log.is_offline`, and so on.
     """
     cdef PyTypeObject* log_type = <PyTypeObject*>Log
     members = <dict>log_type.tp_dict
@@ -896,4 +598,4 @@ cdef void show_to_python(names):
     PyType_Modified(log_type)
 
 
-show_to_python(("high_watermark", "last_stable_offset", "is_offline", "read", "advance_high_watermark"))
+show_to_python(("high_watermark", "last_stable_offset", "is_offline", "advance_high_watermark"))

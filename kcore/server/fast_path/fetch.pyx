@@ -37,6 +37,7 @@ from kcore.server.fast_path.throttling cimport (
     QuotaCharge, charge_begin, charge_end, charge_fetch, charge_most_bytes, charge_pause,
 )
 from kcore.storage.log cimport ISOLATION_HIGH_WATERMARK, ISOLATION_TXN_COMMITTED, ReadResult
+from kcore.storage.log_read cimport readable_log_bytes
 from kcore.storage.segment cimport segment_release
 
 cdef enum:
@@ -233,8 +234,8 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
         read = &fetch.reads[position]
         if (<Partition>fetch.partitions[position]).check_leadership(wanted.leader_epoch) != NONE:
             return True
-        readable += min(<int64_t>wanted.max_bytes, (<Partition>fetch.partitions[position]).log.readable_bytes(
-            read.segment_base_offset, read.position, fetch.isolation))
+        readable += min(<int64_t>wanted.max_bytes, readable_log_bytes(
+            (<Partition>fetch.partitions[position]).log, read.segment_base_offset, read.position, fetch.isolation))
         if readable >= fetch.request.min_bytes:
             return True
     return False

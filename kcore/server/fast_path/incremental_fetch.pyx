@@ -36,6 +36,7 @@ from kcore.server.fast_path.fetch_session cimport (
 from kcore.server.fast_path.session_cache cimport FetchSessionCache
 from kcore.server.fast_path.throttling cimport QuotaCharge, charge_end, charge_fetch, charge_pause
 from kcore.storage.log cimport ReadResult
+from kcore.storage.log_read cimport readable_log_bytes
 
 cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
                                      const FetchRequest* request, int isolation, const QuotaCharge* charge,
@@ -305,8 +306,8 @@ cdef bint is_enough(const IncrementalFetch* fetch) noexcept nogil:
         if (entry.partition == NULL
                 or (<Partition>entry.partition).check_leadership(entry.asked.leader_epoch) != NONE):
             return True
-        readable += min(<int64_t>entry.asked.max_bytes, (<Partition>entry.partition).log.readable_bytes(
-            entry.segment_base_offset, entry.position, fetch.isolation))
+        readable += min(<int64_t>entry.asked.max_bytes, readable_log_bytes(
+            (<Partition>entry.partition).log, entry.segment_base_offset, entry.position, fetch.isolation))
         if readable >= fetch.min_bytes:
             return True
     return False

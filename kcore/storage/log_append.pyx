@@ -1,0 +1,175 @@
+"""Appending to a log: validation, sequences, the roll that is due, one write, the indexes (`UnifiedLog.append`).
+
+Crash policy: the batch is written first, and everything derived from it (indexes, producer state, epochs) only in
+memory; a crash loses at most what was not yet flushed. A write that fails takes the log offline, and whatever part of
+it reached the file stands behind the log's end, where nobody reads and the next start cuts.
+
+Concurrency: the log's append lock is held from the validation, which assigns offsets, to the publication of the new
+end; whoever asked for a flush waits for it after the lock is released.
+"""
+
+from libc.errno cimport EMFILE, ENFILE
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memset
+from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, MESSAGE_TOO_LARGE, NONE, RECORD_LIST_TOO_LARGE
+from kcore.metrics.histogram cimport count
+from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
+from kcore.record.batch cimport BatchHeader, read_batch_header
+from kcore.record.validator cimport (
+    ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
+)
+from kcore.storage.log cimport DESCRIPTOR_REMEDY, AppendResult, Log
+from kcore.storage.producer_state cimport SequenceVerdict
+from kcore.storage.segment cimport LogSegment, segment_index_batch, segment_release, segment_write
+
+
+cdef void count_append(Log log, size_t size, const ValidationResult* validated,
+                       const AppendResult* result) noexcept nogil:
+    """BrokerTopicMetrics, by the rules of `ReplicaManager.appendToLocalLog`: an idempotent retry counts like its first."""
+    count(&log.appended.produce_requests, 1)
+    if result.error == NONE:
+        count(&log.appended.messages_in, result.last_offset - result.base_offset + 1)
+        count(&log.appended.bytes_in, <int64_t>size)
+        if validated.rebuilt.data != NULL:
+            count(&log.appended.converted_messages, result.record_count)
+    elif result.error == MESSAGE_TOO_LARGE or result.error == RECORD_LIST_TOO_LARGE:
+        count(&log.appended.bytes_rejected, <int64_t>size)
+    elif result.error != CORRUPT_MESSAGE and result.error != KAFKA_STORAGE_ERROR:
+        count(&log.appended.failed_produce_requests, 1)
+
+
+cdef void assign_epochs(Log log, const uint8_t* records, size_t size) noexcept nogil:
+    cdef BatchHeader header
+    cdef size_t at = 0
+    while at < size:
+        read_batch_header(records + at, size - at, &header)
+        if header.magic == 2 and header.partition_leader_epoch > log.leader_epochs.latest_epoch():
+            log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        at += <size_t>header.size_bytes
+
+
+cdef int write_batches(Log log, uint8_t* records, size_t size, const ValidationResult* validated,
+                       int64_t now_ms) noexcept nogil:
+    cdef LogSegment* active
+    cdef BatchHeader header
+    cdef int64_t position
+    cdef size_t at = 0
+    cdef int outcome = 0
+    active = log.hold_active(&outcome)
+    if outcome >= 0 and log.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
+        segment_release(active)
+        outcome = log.roll_to(max(validated.first_offset, log.next_offset), now_ms)
+        if outcome < 0:
+            return outcome
+        active = log.hold_active(&outcome)
+    if outcome >= 0:
+        outcome = segment_write(active, records, size)
+    if outcome < 0:
+        segment_release(active)
+        return outcome
+    assign_epochs(log, records, size)
+    position = active.size_bytes
+    while at < size:
+        read_batch_header(records + at, size - at, &header)
+        segment_index_batch(active, &header, position, log.limits.index_interval_bytes)
+        log.producer_state.append(&header, records + at, active.base_offset, position)
+        at += <size_t>header.size_bytes
+        position += header.size_bytes
+    pthread_mutex_lock(&log.segments_lock)
+    log.publish_append(<int64_t>size, validated.last_offset)
+    log.refresh_first_unstable()
+    pthread_mutex_unlock(&log.segments_lock)
+    segment_release(active)
+    return 0
+
+
+cdef int16_t append_validated(Log log, uint8_t* records, size_t size, int origin, int64_t now_ms,
+                              const ValidationResult* validated, AppendResult* result) noexcept nogil:
+    cdef SequenceVerdict verdict
+    cdef BatchHeader header
+    cdef int outcome
+    if size > <size_t>log.limits.segment_bytes:
+        result.error = RECORD_LIST_TOO_LARGE
+        result.message = "The record batches are larger than segment.bytes."
+        return result.error
+    if origin != ORIGIN_REPLICATION:
+        # A leader appends one batch at a time, as LogValidator's rules have made sure.
+        read_batch_header(records, size, &header)
+        result.error = log.producer_state.check(&header, origin, &verdict)
+        result.message = verdict.message
+        if result.error != NONE:
+            return result.error
+        if verdict.duplicate:
+            result.duplicate = True
+            result.base_offset = verdict.original.last_offset - verdict.original.offset_delta
+            result.last_offset = verdict.original.last_offset
+            if validated.log_append_time_ms >= 0:
+                result.log_append_time_ms = verdict.original.timestamp
+            return NONE
+    outcome = write_batches(log, records, size, validated, now_ms)
+    if outcome < 0:
+        result.error = log.fail(outcome)
+        if outcome == -EMFILE or outcome == -ENFILE:
+            result.message = DESCRIPTOR_REMEDY
+        return result.error
+    result.base_offset = validated.first_offset
+    result.last_offset = validated.last_offset
+    result.log_append_time_ms = validated.log_append_time_ms
+    result.record_count = validated.record_count
+    return NONE
+
+
+cdef int16_t append_as_leader(Log log, uint8_t* records, size_t size, int32_t leader_epoch, int origin,
+                              AppendResult* result) noexcept nogil:
+    cdef ValidationResult validated
+    cdef int64_t now_ms
+    memset(&validated, 0, sizeof(validated))
+    memset(result, 0, sizeof(AppendResult))
+    result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
+    pthread_mutex_lock(&log.append_lock)
+    if log.closed or log.is_offline():
+        result.error = KAFKA_STORAGE_ERROR
+    else:
+        now_ms = log.disk.now_ms(log.disk.context)
+        result.error = validate_and_assign(records, size, &log.limits.validation, origin, log.next_offset,
+                                           leader_epoch, now_ms, &validated)
+        result.message = validated.message
+        result.failed_record_index = validated.failed_record_index
+        if result.error == NONE and validated.rebuilt.data != NULL:
+            append_validated(log, validated.rebuilt.data, validated.rebuilt.size, origin, now_ms, &validated,
+                                  result)
+        elif result.error == NONE:
+            append_validated(log, records, size, origin, now_ms, &validated, result)
+    result.log_start_offset = log.first_offset
+    result.log_end_offset = log.next_offset
+    count_append(log, size, &validated, result)
+    pthread_mutex_unlock(&log.append_lock)
+    free_validation_result(&validated)
+    if result.error == NONE:
+        # For a duplicate too: what it repeats may still be on its way to the device.
+        result.error = log.flush_if_due()
+    return result.error
+
+
+cdef int16_t append_as_follower(Log log, uint8_t* records, size_t size, AppendResult* result) noexcept nogil:
+    cdef ValidationResult validated
+    memset(&validated, 0, sizeof(validated))
+    memset(result, 0, sizeof(AppendResult))
+    result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
+    pthread_mutex_lock(&log.append_lock)
+    if log.closed or log.is_offline():
+        result.error = KAFKA_STORAGE_ERROR
+    else:
+        result.error = validate_and_assign(records, size, &log.limits.validation, ORIGIN_REPLICATION,
+                                           log.next_offset, -1, 0, &validated)
+        result.message = validated.message
+        if result.error == NONE and validated.valid_bytes > 0:
+            append_validated(log, records, <size_t>validated.valid_bytes, ORIGIN_REPLICATION,
+                                  log.disk.now_ms(log.disk.context), &validated, result)
+    result.log_start_offset = log.first_offset
+    result.log_end_offset = log.next_offset
+    pthread_mutex_unlock(&log.append_lock)
+    free_validation_result(&validated)
+    if result.error == NONE:
+        result.error = log.flush_if_due()
+    return result.error

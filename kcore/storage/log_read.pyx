@@ -1,0 +1,128 @@
+"""Finding the bytes of a log that a reader may have (`UnifiedLog.read`, `LogSegment.read`).
+
+Nothing is copied: the answer names a range of a pinned segment, which is sent or read by whoever asked. A segment's
+checksums are not looked at here, as in Kafka: clients check them. Bytes that are no batch are CORRUPT_MESSAGE, and no
+failure of the disk.
+
+Concurrency: bounds and segment are taken in one short hold of the log's segments lock; the segment stays pinned until
+the reader lets go, whatever retention and truncation do meanwhile.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
+from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE
+from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
+from kcore.record.batch cimport BatchHeader
+from kcore.storage.local_log cimport LogOffsetMetadata
+from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, Log, ReadResult
+from kcore.storage.segment cimport (
+    BATCH_PAST_END, LogSegment, segment_acquire, segment_find_batch, segment_find_offset, segment_open,
+    segment_release,
+)
+
+
+cdef LogSegment* pin_next(Log log, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil:
+    """The segment after this one, if a reader may see any of it, and where its readable bytes end."""
+    cdef LogOffsetMetadata bound
+    cdef LogSegment* following = NULL
+    cdef int32_t i
+    pthread_mutex_lock(&log.segments_lock)
+    bound = log.bound(isolation)
+    i = log.floor_index(segment.base_offset) + 1
+    if i < log.segment_count and log.segment_list[i].base_offset <= bound.segment_base_offset:
+        following = log.segment_list[i]
+        end[0] = bound.position if bound.segment_base_offset == following.base_offset else following.size_bytes
+        segment_acquire(following)
+    pthread_mutex_unlock(&log.segments_lock)
+    return following
+
+
+cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                          LogSegment* segment, int64_t position, int64_t end, ReadResult* result) noexcept nogil:
+    """Fills in the range of a pinned segment; `position` is that of the offset's batch, or -1 when not known."""
+    cdef BatchHeader header
+    cdef LogSegment* following
+    cdef int outcome
+    header.size_bytes = 0
+    while True:
+        outcome = segment_open(segment)
+        if outcome >= 0 and position < 0:
+            outcome = segment_find_offset(segment, offset, end, &header, &position)
+        elif outcome >= 0 and (position == end or max_bytes < end - position):
+            outcome = segment_find_batch(segment, offset, position, end, &header, &position)
+        else:
+            break
+        if outcome != BATCH_PAST_END:
+            break
+        # A segment may end before the next one's base (compaction, a leader's gap): go on there.
+        following = pin_next(log, segment, isolation, &end)
+        segment_release(segment)
+        if following == NULL:
+            return NONE
+        segment = following
+        position = 0
+    if outcome < 0:
+        segment_release(segment)
+        result.error = log.fail(outcome)
+        return result.error
+    result.segment_base_offset = segment.base_offset
+    result.position = position
+    result.size_bytes = max_bytes
+    if header.size_bytes > max_bytes:
+        # A part of a first batch is of no use to anyone: since KIP-74 clients take it for a broken answer.
+        result.size_bytes = header.size_bytes if at_least_one else 0
+    result.size_bytes = max(<int64_t>0, min(result.size_bytes, end - position))
+    if result.size_bytes == 0:
+        segment_release(segment)
+    else:
+        result.segment = segment
+    return NONE
+
+
+cdef int16_t read_log(Log log, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
+                  ReadResult* result) noexcept nogil:
+    cdef LogOffsetMetadata bound, place
+    cdef LogSegment* segment = NULL
+    cdef int64_t end = 0
+    cdef int outcome
+    memset(result, 0, sizeof(ReadResult))
+    pthread_mutex_lock(&log.segments_lock)
+    bound = log.bound(isolation)
+    result.high_watermark = log.high_watermark_at.offset
+    result.last_stable_offset = log.bound(ISOLATION_TXN_COMMITTED).offset
+    result.log_start_offset = log.first_offset
+    result.log_end_offset = log.next_offset
+    if log.closed or log.is_offline():
+        result.error = KAFKA_STORAGE_ERROR
+    elif offset < log.first_offset or offset > log.next_offset:
+        result.error = OFFSET_OUT_OF_RANGE
+    elif offset < bound.offset:
+        segment = log.segment_list[max(log.floor_index(offset), 0)]
+        if not log.recent_boundary(offset, &place) or place.segment_base_offset != segment.base_offset:
+            place.position = -1
+        end = bound.position if bound.segment_base_offset == segment.base_offset else segment.size_bytes
+        segment_acquire(segment)
+    elif offset == bound.offset:
+        result.segment_base_offset = bound.segment_base_offset
+        result.position = bound.position
+    pthread_mutex_unlock(&log.segments_lock)
+    if result.error != NONE or offset == bound.offset:
+        return result.error
+    if segment != NULL:
+        return read_segment(log, offset, max_bytes, isolation, at_least_one, segment, place.position, end, result)
+    # Beyond what this reader may see, but below the log end.
+    outcome = log.locate(offset, &place)
+    result.segment_base_offset = place.segment_base_offset
+    result.position = place.position
+    result.error = NONE if outcome >= 0 else log.fail(outcome)
+    return result.error
+
+
+cdef int64_t readable_log_bytes(Log log, int64_t segment_base_offset, int64_t position, int isolation) noexcept nogil:
+    cdef LogOffsetMetadata end
+    cdef int64_t total
+    pthread_mutex_lock(&log.segments_lock)
+    end = log.bound(isolation)
+    total = log.bytes_between(segment_base_offset, position, &end)
+    pthread_mutex_unlock(&log.segments_lock)
+    return total
