@@ -1,15 +1,19 @@
-"""Apache Kafka itself as a process, for tests and measurements: one node in KRaft mode, broker and controller in one.
+"""Apache Kafka itself as a process, for tests and measurements: one broker, in KRaft mode or with a ZooKeeper server.
 
     with ApacheKafka("3.9", tmp_path / "kafka", {"num.partitions": "2"}) as kafka:
         ... kafka.bootstrap_server ...
+    with ZooKeeperKafka("2.8", tmp_path / "old", {"log.message.format.version": "0.9.0"}) as kafka:
+        ...
 
-The jars come from Maven Central by bin/kafka-jars, which knows the versions ("3.9", "4", or a full one). The storage is
-formatted the first time, with a fixed cluster id, so that what two brokers say of themselves can be compared. It is
-ready when it answers a Metadata request that names it. Its log goes to `<directory>.log`, and is shown when it does not
-start. Leaving the `with` block kills whatever still runs, and so does the end of the process that started it.
+The jars come from Maven Central by bin/kafka-jars, which knows the versions ("2.8", "3.9", "4", or a full one); those
+up to 3.9 bring ZooKeeper's server with them. In KRaft mode, broker and controller in one, the storage is formatted the
+first time, with a fixed cluster id, so that what two brokers say of themselves can be compared. It is ready when it
+answers a Metadata request that names it. Its log goes to `<directory>.log`, and is shown when it does not start.
+Leaving the `with` block kills whatever still runs, and so does the end of the process that started it.
 
-Tests ask for the fixtures `apache_kafka_39` and `apache_kafka_4` (tests/conftest.py): one broker a session, because a
-start takes seconds. Topics are then the test's own, under names of its own.
+Tests ask for the fixtures `apache_kafka_28`, `apache_kafka_39`, `apache_kafka_39_zookeeper` and `apache_kafka_4`
+(tests/conftest.py): one broker a session, because a start takes seconds. Topics are then the test's own, under names of
+its own.
 """
 
 from __future__ import annotations
@@ -33,23 +37,35 @@ START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 ASK_AGAIN_S = 0.05
 SHOWN_LOG_BYTES = 4_000
-# Another process may bind a port between our choice and Kafka's bind; then other ports are tried.
-PORT_ATTEMPTS = 3
+# Another process may bind a port between our choice and Kafka's bind; then other ports are tried. And ZooKeeper may not
+# have noticed yet that the broker of that id was killed; then it is started again.
+START_ATTEMPTS = 3
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 NODE_ID = 1
-# What one node needs to serve everything, and to do so without waiting for others.
+# What one broker needs to serve everything, and to do so without waiting for others.
+ALONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
 PROPERTIES = {
+    **ALONE,
     "process.roles": "broker,controller",
     "node.id": str(NODE_ID),
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
-    "group.initial.rebalance.delay.ms": "0",
     "controller.quorum.append.linger.ms": "0",
+}
+ZOOKEEPER_PROPERTIES = {
+    **ALONE,
+    "broker.id": str(NODE_ID),
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    # The registration of a broker that was killed stays in ZooKeeper for this long.
+    "zookeeper.session.timeout.ms": "2000",
 }
 # A compiler that starts fast and a small heap; measurements give their own.
 QUICK_START = ("-Xmx512M", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -58,6 +74,8 @@ QUICK_START = ("-Xmx512M", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 class ApacheKafka:
     """`version` as bin/kafka-jars takes it; `properties` go over PROPERTIES; ports are free ones of the kernel's choice
     and stay the same over `restart`."""
+
+    defaults: Mapping[str, str] = PROPERTIES
 
     def __init__(
         self,
@@ -69,7 +87,7 @@ class ApacheKafka:
     ) -> None:
         self.version = version
         self.directory = directory
-        self.properties = {**PROPERTIES, **(properties or {})}
+        self.properties = {**self.defaults, **(properties or {})}
         self.java_options = list(java_options)
         self.log_path = directory.with_name(directory.name + ".log")
         self.properties_path = directory.with_name(directory.name + ".properties")
@@ -99,30 +117,41 @@ class ApacheKafka:
         assert self.process is None, "it runs already"
         # The first time they are fetched, which takes as long as it takes.
         subprocess.run([KAFKA_JARS, self.version], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        for _ in range(PORT_ATTEMPTS):
+        for _ in range(START_ATTEMPTS):
             if self.port == 0:
                 self.port, self.controller_port = free_port(), free_port()
+            self.directory.mkdir(parents=True, exist_ok=True)
             self._write_properties()
-            if not (self.directory / "meta.properties").exists():
-                self._format()
+            self._prepare()
             before = len(self.log())
             self.process = self._java("kafka.Kafka", str(self.properties_path))
             if self._wait_until_it_serves():
                 return self
-            self.kill()
-            if "Address already in use" not in self.log()[before:]:
+            if self.process is not None:
+                self._end(signal.SIGKILL)
+            if "Address already in use" in self.log()[before:]:
+                self.port = 0
+            elif "NodeExists" not in self.log()[before:]:
                 break
-            self.port = 0
+        self.kill()
         raise AssertionError(f"Apache Kafka {self.version} did not start:\n{self.log()[-SHOWN_LOG_BYTES:]}")
 
-    def _write_properties(self) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        own = {
+    def _own_properties(self) -> dict[str, str]:
+        """What depends on ports and directories."""
+        return {
             "controller.quorum.voters": f"{NODE_ID}@127.0.0.1:{self.controller_port}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "log.dirs": str(self.directory),
         }
+
+    def _prepare(self) -> None:
+        """What has to be there before the broker is started."""
+        if not (self.directory / "meta.properties").exists():
+            self._format()
+
+    def _write_properties(self) -> None:
+        own = self._own_properties()
         lines = [f"{name}={value}\n" for name, value in {**own, **self.properties}.items()]
         self.properties_path.write_text("".join(lines))
 
@@ -134,6 +163,18 @@ class ApacheKafka:
             process.kill()
             process.wait()
         assert code == 0, f"the storage could not be formatted:\n{self.log()[-SHOWN_LOG_BYTES:]}"
+
+    def run(self, program: str, *arguments: str, stdin: bytes = b"") -> str:
+        """What one of this version's own programs prints; its exit code must be 0."""
+        done = subprocess.run(
+            [KAFKA_RUN, self.version, program, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=START_TIMEOUT_S,
+            env={**os.environ, "KAFKA_HEAP_OPTS": " ".join(self.java_options)},
+        )
+        assert done.returncode == 0, f"{program} ended with {done.returncode}:\n{done.stdout!r}\n{done.stderr!r}"
+        return done.stdout.decode()
 
     def _java(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         with self.log_path.open("ab") as log:
@@ -195,6 +236,68 @@ class ApacheKafka:
         if kind is not None:
             # pytest shows it with the failure.
             print(f"The log of Apache Kafka {self.version}:\n{self.log()[-SHOWN_LOG_BYTES:]}", file=sys.stderr)
+
+
+class ZooKeeperKafka(ApacheKafka):
+    """With a ZooKeeper server of its own, whose data lies beside the broker's and which runs over `restart`.
+
+    `log.message.format.version` and what else KRaft's brokers do not have can be had here: old formats come from 2.8.
+    """
+
+    defaults = ZOOKEEPER_PROPERTIES
+
+    def __init__(
+        self,
+        version: str,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        java_options: Sequence[str] = QUICK_START,
+    ) -> None:
+        super().__init__(version, directory, properties, java_options=java_options)
+        self.zookeeper_directory = directory.with_name(directory.name + ".zookeeper")
+        self.zookeeper: subprocess.Popen[bytes] | None = None
+        self.zookeeper_port = 0
+
+    def _own_properties(self) -> dict[str, str]:
+        return {
+            "zookeeper.connect": f"127.0.0.1:{self.controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": str(self.directory),
+        }
+
+    def _prepare(self) -> None:
+        """Starts ZooKeeper, anew where its port was to change; the broker itself waits for it to answer."""
+        if self.zookeeper is not None and self.zookeeper.poll() is None and self.zookeeper_port == self.controller_port:
+            return
+        self._kill_zookeeper()
+        self.zookeeper_port = self.controller_port
+        self.zookeeper_directory.mkdir(parents=True, exist_ok=True)
+        configuration = self.zookeeper_directory / "zoo.cfg"
+        configuration.write_text(
+            f"dataDir={self.zookeeper_directory}\nclientPortAddress=127.0.0.1\nclientPort={self.controller_port}\n"
+            "tickTime=500\nadmin.enableServer=false\nmaxClientCnxns=0\n"
+        )
+        self.zookeeper = self._java("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration))
+
+    def kill(self) -> None:
+        """Both processes."""
+        super().kill()
+        self._kill_zookeeper()
+
+    def _kill_zookeeper(self) -> None:
+        zookeeper, self.zookeeper = self.zookeeper, None
+        if zookeeper is not None:
+            zookeeper.kill()
+            zookeeper.wait()
+
+    def restart(self, *, kill: bool = False) -> ApacheKafka:
+        """Ends the broker alone, cleanly or not, and starts it again on the same ports and data."""
+        if kill:
+            self._end(signal.SIGKILL)
+        else:
+            self.stop()
+        return self.start()
 
 
 def serves(port: int) -> bool:

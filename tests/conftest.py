@@ -16,7 +16,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.apache_kafka import ApacheKafka
+from tests.apache_kafka import ApacheKafka, ZooKeeperKafka
 
 # The same examples at every run; campaigns look for new ones (bin/campaign).
 hypothesis.settings.register_profile("suite", derandomize=True, database=None, deadline=None)
@@ -65,6 +65,23 @@ def require(needs: Iterable[str]) -> None:
 def checkout() -> Path:
     """The root of the checkout that is under test."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def apache_kafka_28(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperKafka]:
+    """Apache Kafka 2.8 with ZooKeeper, one for the whole session as those below: its topics may
+    be in the formats of before 0.11."""
+    require(APACHE_KAFKA)
+    with ZooKeeperKafka("2.8", tmp_path_factory.mktemp("kafka-2.8") / "data") as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def apache_kafka_39_zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperKafka]:
+    """Apache Kafka 3.9 with ZooKeeper, likewise."""
+    require(APACHE_KAFKA)
+    with ZooKeeperKafka("3.9", tmp_path_factory.mktemp("kafka-3.9-zookeeper") / "data") as kafka:
+        yield kafka
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kcore.protocol import apis
-from tests.apache_kafka import CLUSTER_ID, NODE_ID, ApacheKafka
+from tests.apache_kafka import CLUSTER_ID, NODE_ID, ApacheKafka, ZooKeeperKafka
 from tests.raw_client import RawClient
 
 pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
@@ -43,12 +43,16 @@ def read_all(server: str, topic: str) -> list[bytes | None]:
         consumer.close()
 
 
-@pytest.mark.parametrize("fixture", ["apache_kafka_39", "apache_kafka_4"])
+@pytest.mark.parametrize(
+    "fixture", ["apache_kafka_28", "apache_kafka_39", "apache_kafka_39_zookeeper", "apache_kafka_4"]
+)
 def test_serves_clients(fixture: str, request: pytest.FixtureRequest) -> None:
     kafka: ApacheKafka = request.getfixturevalue(fixture)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_server})
     cluster = admin.describe_cluster().result(TIMEOUT_S)
-    assert cluster.cluster_id == CLUSTER_ID
+    assert (cluster.cluster_id == CLUSTER_ID) != isinstance(kafka, ZooKeeperKafka), (
+        "KRaft's storage is formatted with it"
+    )
     assert [(node.id, node.port) for node in cluster.nodes] == [(NODE_ID, kafka.port)]
 
     producer = Producer({"bootstrap.servers": kafka.bootstrap_server, "acks": "all"})
