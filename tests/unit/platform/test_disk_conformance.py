@@ -1,4 +1,4 @@
-"""Every disk does the same: one suite for the real table and the in-memory one."""
+"""Every disk does the same: one suite for the real table, the in-memory one, and the failing one without a plan."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kcore.platform.disk import Disk
+from kcore.platform.failing_disk import FailingDisk
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.platform.real_disk import RealDisk
 
@@ -32,15 +33,16 @@ class Place:
         return self.path(name)
 
 
-@pytest.fixture(params=["real", "memory"])
+@pytest.fixture(params=["real", "memory", "failing"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "real":
         yield Place(RealDisk(), str(tmp_path))
         return
-    disk = MemoryDisk()
+    memory = MemoryDisk()
+    disk = FailingDisk(memory) if request.param == "failing" else memory
     disk.mkdirs("/data/broker")
     yield Place(disk, "/data/broker")
-    assert disk.open_descriptors == 0
+    assert memory.open_descriptors == 0
 
 
 def fails_with(code: int) -> pytest.RaisesExc[OSError]:
