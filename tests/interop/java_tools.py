@@ -14,6 +14,7 @@ VERSIONS = ("3.9", "4")
 TIMEOUT_S = 240
 # Between what the console consumer prints of a record; no record has it.
 SEPARATOR = "|"
+DUMPED_RECORD = re.compile(r"^\| offset: (\d+) .* payload: (.*)$", re.MULTILINE)
 # Apache Kafka 4 has other names for the same options, and says so on stdout when the old ones are used.
 OPTIONS = {
     "3.9": {
@@ -115,6 +116,11 @@ class JavaTools:
 
     def dump(self, files: Iterable[Path], *arguments: str) -> str:
         return self.run("DumpLogSegments", "--files", ",".join(map(str, files)), *arguments)
+
+    def dumped_records(self, files: Iterable[Path]) -> list[tuple[int, bytes]]:
+        """Offset and value of every record that its dump tool prints; values are lines of text."""
+        text = self.dump(files, "--print-data-log")
+        return [(int(offset), payload.encode()) for offset, payload in DUMPED_RECORD.findall(text)]
 
 
 def _each(option: str, values: Sequence[str]) -> list[str]:

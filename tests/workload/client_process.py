@@ -1,0 +1,52 @@
+"""A process that runs clients of one library, a thread each, until it is told to stop, and answers with their history.
+
+What it is told and answers goes over a pipe: it says "running" when its threads run, is told "stop", and sends the
+histories, or the text of what a thread raised.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+
+from tests.invariants.history import History
+from tests.workload.plan import Plan, ProducerPlan
+from tests.workload.readers import read_and_commit
+
+LOADS = {
+    "confluent-kafka": "tests.workload.confluent_load",
+    "kafka-python": "tests.workload.kafka_python_load",
+    "aiokafka": "tests.workload.aiokafka_load",
+}
+
+
+def run_clients(pipe: Connection, server: str, plans: list[Plan]) -> None:
+    # Every client logs each connection that it loses.
+    logging.disable(logging.CRITICAL)
+    stop = threading.Event()
+    with ThreadPoolExecutor(len(plans)) as threads:
+        futures = [threads.submit(run_client, plan, server, stop) for plan in plans]
+        pipe.send("running")
+        try:
+            pipe.recv()
+        finally:
+            stop.set()
+        whole = History()
+        try:
+            for future in futures:
+                whole.merge(future.result())
+        except Exception:
+            pipe.send(traceback.format_exc())
+            return
+    pipe.send(whole)
+
+
+def run_client(plan: Plan, server: str, stop: threading.Event) -> History:
+    if isinstance(plan, ProducerPlan):
+        history: History = importlib.import_module(LOADS[plan.client]).produce(plan, server, stop)
+        return history
+    return read_and_commit(plan, server, stop)
