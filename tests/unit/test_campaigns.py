@@ -77,6 +77,7 @@ def test_only_seeds_of_unchanged_packages_count(
 @pytest.mark.parametrize("name", campaign_names())
 def test_registered_campaign_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCLI_INTEROP_RECORDS", "5000")  # the full size takes ten minutes
+    monkeypatch.setenv("KCLI_KILLS", "1")
     module = importlib.import_module(f"tests.campaigns.{name}")
     for path in module.PACKAGES:
         assert Path(path).exists(), f"{name} tests {path}, which is not there"

@@ -140,11 +140,13 @@ def read_and_commit(plan: ReaderPlan, server: str, stop: threading.Event) -> His
             history.reads.append(Read(plan.name, partition, record.offset, record.value, at))
             positions[record.partition] = max(positions.get(record.partition, 0), record.offset + 1)
         new = {partition: offset for partition, offset in positions.items() if offset > committed.get(partition, 0)}
-        if new and commit(plan, member, new, history):
-            committed.update(new)
-        if is_last and not new:
-            member.reader.close()
-            return history
+        # At the end it shows that it still can: what it has read is committed, new or not.
+        wanted = positions if is_last else new
+        if wanted and commit(plan, member, wanted, history):
+            committed.update(wanted)
+            if is_last:
+                member.reader.close()
+                return history
 
 
 def commit(plan: ReaderPlan, member: Any, positions: Positions, history: History) -> bool:
