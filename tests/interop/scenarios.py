@@ -26,6 +26,12 @@ GROUP_POLL_LIMIT = 500
 # Until every member has partitions, the first ones must not read everything away.
 SLOW_POLL_LIMIT = 20
 SLOW_POLL_WAIT_S = 0.05
+# Longer than a rebalance takes (members hear of it by their heartbeats, every 3 s): when a `poll` of kafka-python 3.0 ends
+# while the member is joining, and its join completes just as the next one begins, a member that joined because of new
+# metadata takes itself for joined already, and stands without partitions until its session has timed out
+# (`BaseCoordinator.join_group_async` looks at `need_rejoin` before it awaits the join it has begun).
+JOINING_POLL_S = 10.0
+READING_POLL_S = 1.0
 
 
 def consumer_of(client: str, server: str, group: str | None, **settings: object) -> InteropConsumer:
@@ -128,14 +134,18 @@ class GroupReading:
             consumer.subscribe(topic)
             while not self.is_over(enough):
                 together = self.everyone_assigned.is_set()
-                records = consumer.poll(GROUP_POLL_LIMIT if together else SLOW_POLL_LIMIT, 1.0)
+                records = (
+                    consumer.poll(GROUP_POLL_LIMIT, READING_POLL_S)
+                    if together
+                    else consumer.poll(SLOW_POLL_LIMIT, JOINING_POLL_S)
+                )
                 read += len(records)
                 self.note(records, index, consumer.assigned())
                 if not together:
                     self.everyone_assigned.wait(SLOW_POLL_WAIT_S)
             while not consumer.commit():
                 # The others leave at this time too: it has to join again before it may commit.
-                self.note(consumer.poll(SLOW_POLL_LIMIT, 1.0), index, consumer.assigned())
+                self.note(consumer.poll(SLOW_POLL_LIMIT, JOINING_POLL_S), index, consumer.assigned())
         finally:
             consumer.close()
         return read
