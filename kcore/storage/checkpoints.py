@@ -26,6 +26,9 @@ HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
 CLEANER_OFFSET_FILE = "cleaner-offset-checkpoint"
 
 VERSION = 0
+LARGEST_OFFSET = 2**63 - 1
+MOST_DIGITS = 19
+LARGEST_PARTITION = 2**31 - 1
 
 
 class CorruptFileError(Exception):
@@ -103,14 +106,16 @@ def _parse_entry(path: str, number: int, line: str) -> tuple[TopicPartition, int
     fields = line.split()
     if len(fields) != 3:
         raise _corrupt(path, number, f"{line!r} is not a topic, a partition and an offset")
-    partition = _number(path, number, fields[1], "the partition")
+    partition = _number(path, number, fields[1], "the partition", LARGEST_PARTITION)
     offset = _number(path, number, fields[2], "the offset")
     return (fields[0], partition), offset
 
 
-def _number(path: str, line: int, text: str, meaning: str) -> int:
+def _number(path: str, line: int, text: str, meaning: str, largest: int = LARGEST_OFFSET) -> int:
     if not (text.isascii() and text.isdigit()):
         raise _corrupt(path, line, f"{text!r} is not {meaning}, a whole number of at least 0")
+    if len(text) > MOST_DIGITS or int(text) > largest:
+        raise _corrupt(path, line, f"{text[: MOST_DIGITS + 1]!r} is larger than {meaning} can be")
     return int(text)
 
 

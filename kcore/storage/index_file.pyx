@@ -31,6 +31,7 @@ cdef extern from "<sys/mman.h>" nogil:
 
 cdef enum:
     FILE_MODE = 0o644
+    MAX_ENTRY_BYTES = 12
 
 
 cdef void reset(IndexFile* index, int32_t entry_bytes, int32_t max_bytes) noexcept nogil:
@@ -77,18 +78,35 @@ cdef bint is_blank(const uint8_t* entry, int32_t size) noexcept nogil:
     return True
 
 
-cdef int32_t without_padding(const IndexFile* index, int32_t entries) noexcept nogil:
-    """Kafka preallocates with zeros. Entries rise, so only the first may rightly be all zeros, and is kept."""
+cdef int is_blank_in_file(const DiskOperations* disk, int descriptor, int32_t entry_bytes,
+                          int32_t number) noexcept nogil:
+    cdef uint8_t entry[MAX_ENTRY_BYTES]
+    cdef int64_t outcome = disk.pread(disk.context, descriptor, entry, <size_t>entry_bytes,
+                                      <int64_t>number * entry_bytes)
+    return <int>outcome if outcome < 0 else is_blank(entry, entry_bytes)
+
+
+cdef int32_t without_padding(const DiskOperations* disk, int descriptor, int32_t entry_bytes,
+                             int32_t entries) noexcept nogil:
+    """Kafka preallocates with zeros. Entries rise, so only the first may rightly be all zeros, and is kept.
+
+    Read, not mapped: a mapping of a hole that no block can be found for any more ends in a SIGBUS.
+    """
     cdef int32_t low = 1, high = entries, middle
-    if entries <= 1 or not is_blank(index_entry(index, entries - 1), index.entry_bytes):
-        return entries
+    cdef int blank = 0 if entries <= 1 else is_blank_in_file(disk, descriptor, entry_bytes, entries - 1)
+    if blank <= 0:
+        return blank if blank < 0 else entries
     while low < high:
         middle = low + (high - low) // 2
-        if is_blank(index_entry(index, middle), index.entry_bytes):
+        blank = is_blank_in_file(disk, descriptor, entry_bytes, middle)
+        if blank < 0:
+            return blank
+        if blank:
             high = middle
         else:
             low = middle + 1
-    return 0 if low == 1 and is_blank(index.data, index.entry_bytes) else low
+    blank = is_blank_in_file(disk, descriptor, entry_bytes, 0) if low == 1 else 0
+    return blank if blank < 0 else (0 if blank else low)
 
 
 cdef int load_writable(IndexFile* index, const DiskOperations* disk, int descriptor, int32_t entries) noexcept nogil:
@@ -109,14 +127,16 @@ cdef int load_mapped(IndexFile* index, const DiskOperations* disk, int descripto
 
 cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
                     int32_t max_bytes, bint writable) noexcept nogil:
-    cdef int32_t entries
+    cdef int32_t in_file, entries
     cdef int outcome, descriptor
     reset(index, entry_bytes, max_bytes)
     # One that went missing begins anew: what is not in an index is found by reading on.
     descriptor = disk.open(disk.context, path, O_RDWR | O_CREAT if writable else O_RDONLY, FILE_MODE)
     if descriptor < 0:
         return descriptor
-    outcome = entries = entries_in_file(disk, descriptor, entry_bytes)
+    outcome = in_file = entries = entries_in_file(disk, descriptor, entry_bytes)
+    if outcome >= 0:
+        outcome = entries = without_padding(disk, descriptor, entry_bytes, in_file)
     if outcome >= 0 and writable:
         outcome = load_writable(index, disk, descriptor, entries)
     elif outcome >= 0:
@@ -125,8 +145,8 @@ cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* pa
     if outcome < 0:
         index_close(index, disk)
         return outcome
-    index.entries = index.written_entries = without_padding(index, entries)
-    index.file_is_longer = index.entries < entries
+    index.entries = index.written_entries = entries
+    index.file_is_longer = entries < in_file
     return 0
 
 

@@ -32,10 +32,10 @@ from kcore.storage.log_committer cimport CommitTicket, LogCommitter
 from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
-    BATCH_PAST_END, LogSegment, segment_acquire, segment_close_idle, segment_create, segment_create_later,
-    segment_find_max_timestamp, segment_find_offset, segment_finish, segment_let_go, segment_new, segment_open,
-    segment_release, segment_rename_deleted, segment_sync, segment_unlink,
+    LogSegment, segment_acquire, segment_close_idle, segment_create, segment_create_later, segment_finish,
+    segment_let_go, segment_new, segment_open, segment_release, segment_rename_deleted, segment_sync, segment_unlink,
 )
+from kcore.storage.segment_search cimport BATCH_PAST_END, segment_find_max_timestamp, segment_find_offset
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
 
 
@@ -52,6 +52,7 @@ cdef class SegmentInfo:
     cdef readonly int32_t index_entries
     cdef readonly int32_t time_index_entries
     cdef readonly int64_t max_timestamp
+    cdef readonly bint indexes_are_wrong
     cdef readonly str path
 
 
@@ -334,7 +335,8 @@ cdef class LocalLog:
 
         Only there: any other base offset is known from the name of the file.
         """
-        cdef LogSegment* segment = segment_new(self.disk, self.directory_path, 0, self.limits.max_index_bytes)
+        cdef LogSegment* segment = segment_new(self.disk, self.directory_path, 0, self.limits.max_index_bytes,
+                                               self.limits.index_interval_bytes)
         cdef int outcome = -ENOMEM if segment == NULL else self.grow_list()
         if outcome < 0:
             if segment != NULL:
@@ -348,7 +350,8 @@ cdef class LocalLog:
     cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil:
         """A new active segment after the first `kept` ones; the others are let go in the same moment."""
         cdef LogSegment* segment = segment_new(self.disk, self.directory_path, base_offset,
-                                               self.limits.max_index_bytes)
+                                               self.limits.max_index_bytes,
+                                               self.limits.index_interval_bytes)
         cdef int outcome
         if segment == NULL:
             return -ENOMEM
@@ -553,7 +556,8 @@ cdef class LocalLog:
     cdef int replace_active(self, LogSegment* old, int64_t position, int64_t offset) noexcept nogil:
         """The same files under a new structure, cut at `position`: readers keep the old one and its indexes."""
         cdef LogSegment* segment = segment_new(self.disk, self.directory_path, old.base_offset,
-                                               self.limits.max_index_bytes)
+                                               self.limits.max_index_bytes,
+                                               self.limits.index_interval_bytes)
         cdef int outcome = -ENOMEM
         if segment == NULL:
             return outcome
@@ -715,6 +719,7 @@ cdef SegmentInfo segment_info(LogSegment* segment):
     info.index_entries = atomic_load_32(&segment.offset_index.entries)
     info.time_index_entries = atomic_load_32(&segment.time_index.entries)
     info.max_timestamp = atomic_load_64(&segment.max_timestamp)
+    info.indexes_are_wrong = bool(atomic_load_32(&segment.indexes_are_wrong))
     info.path = fsdecode(<bytes>segment.path)
     return info
 

@@ -38,6 +38,7 @@ from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
 from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport (
     LogSegment, segment_acquire, segment_close_idle, segment_finish, segment_release, segment_stat, segment_sync,
+    segment_unlink_indexes,
 )
 from kcore.storage.timestamp_search cimport first_record_since, newest_record, timestamp_at
 
@@ -491,6 +492,8 @@ cdef class Log(LocalLog):
                 # Nobody appends any more, even where the segment could not be finished.
                 self.segment_list[i].writable = False
                 segment_close_idle(self.segment_list[i], 1)
+                if self.segment_list[i].indexes_are_wrong and not for_deletion:
+                    segment_unlink_indexes(self.segment_list[i])
             pthread_mutex_unlock(&self.segments_lock)
             pthread_mutex_unlock(&self.append_lock)
             pthread_mutex_unlock(&self.flush_lock)

@@ -8,7 +8,8 @@ segment with records at or above the recovery point is read from its start.
 Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away; a torn tail is simply
 lost, since nobody was told that it was flushed. When sound batches follow the damage, they are saved first: the cut
 bytes are copied to `<segment>.log.<position>.corrupt`, later segments are renamed to `*.log.corrupt`, and a WARN names
-the offsets. Every step can be done again, so a crash while loading changes nothing about the outcome.
+the offsets. A log that ends below its log start offset begins anew there, and what it had is saved in the same way.
+Every step can be done again, so a crash while loading changes nothing about the outcome.
 
 Leftovers: `.deleted` and `.cleaned` files are removed, indexes without a log too; `.swap` files are a compaction that
 had been decided, and take the place of the segments in their range. `.corrupt` files are never touched.
@@ -19,6 +20,7 @@ from __future__ import annotations
 from os import fsencode
 
 from kcore.logger import get_logger
+from kcore.storage.checkpoints import LOG_START_OFFSET_FILE
 from kcore.storage.log import Log
 from kcore.storage.log_recovery import LogRecovery
 
@@ -123,6 +125,7 @@ class LogLoader:
             self._recovery.finish_new()
             return
         if self._left is not None and self._take_as_left(names, self._left):
+            self._tell_of_damaged_snapshots()
             return
         names = self._remove_leftovers(names)
         offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]
@@ -140,6 +143,7 @@ class LogLoader:
         self._recovery.finish(start_offset, end_offset, recovery_point)
         if epochs_are_lost:
             self._recovery.write_epochs()
+        self._tell_of_damaged_snapshots()
         self._remove_stray_snapshots()
 
     # What a clean shutdown left
@@ -237,7 +241,9 @@ class LogLoader:
                 self._recover_segment(index, offsets)
             elif not self._has_indexes(index, base, present):
                 log.warn(
-                    "The indexes of %s/%s are missing or wrong: they are built anew", self._directory, digits(base)
+                    "The indexes of %s/%s are missing, empty or wrong: they are built anew",
+                    self._directory,
+                    digits(base),
                 )
                 self._recover_segment(index, offsets)
             index += 1
@@ -260,9 +266,7 @@ class LogLoader:
         base, size = self._recovery.segment_range(index)
         path = self._path(f"{digits(base)}{LOG_SUFFIX}")
         found = self._recovery.find_sound_batch(index, scan.valid_bytes, scan.next_offset)
-        later = [
-            offset for offset in offsets[index + 1 :] if self._disk.size(self._path(f"{digits(offset)}{LOG_SUFFIX}"))
-        ]
+        later = self._not_empty(offsets[index + 1 :])
         if found is None and not later:
             log.warn(
                 "Cut %s at byte %d of %d, offset %d: %s", path, scan.valid_bytes, size, scan.next_offset, scan.reason
@@ -270,18 +274,26 @@ class LogLoader:
             return
         copy = self._free_path(f"{path}.{scan.valid_bytes}.corrupt")
         self._disk.copy_range(path, copy, scan.valid_bytes)
-        saved = [copy]
-        for offset in later:
-            later_path = self._path(f"{digits(offset)}{LOG_SUFFIX}")
-            saved.append(self._free_path(f"{later_path}.corrupt"))
-            self._disk.rename(later_path, saved[-1])
-        self._disk.fsync_dir(self._directory)
+        saved = [copy, *self._save_segments(later)]
         log.warn(
             "Cut %s at byte %d of %d: %s. The log now ends at offset %d; sound batches follow from offset %d on, "
             "and were saved in %s",
             *(path, scan.valid_bytes, size, scan.reason, scan.next_offset),
             *(later[0] if found is None else found, ", ".join(saved)),
         )
+
+    def _not_empty(self, offsets: list[int]) -> list[int]:
+        return [offset for offset in offsets if self._disk.size(self._path(f"{digits(offset)}{LOG_SUFFIX}"))]
+
+    def _save_segments(self, offsets: list[int]) -> list[str]:
+        """Renames segments that leave the log to `*.log.corrupt`, durably; the new paths."""
+        saved = []
+        for offset in offsets:
+            path = self._path(f"{digits(offset)}{LOG_SUFFIX}")
+            saved.append(self._free_path(f"{path}.corrupt"))
+            self._disk.rename(path, saved[-1])
+        self._disk.fsync_dir(self._directory)
+        return saved
 
     def _drop_segments_after(self, index: int, offsets: list[int]) -> None:
         while len(offsets) > index + 1:
@@ -304,14 +316,27 @@ class LogLoader:
             if end_offset is None:
                 raise OSError(f"{self._directory}: the last segment changes while it is read")
         if end_offset < self._log_start_offset:
+            offsets = [segment.base_offset for segment in self._log.segments]
+            # Where the checkpoint is wrong, and not the log too short, these are all the records that there are.
+            saved = self._save_segments(self._not_empty(offsets))
             log.warn(
-                "%s ends at offset %d, below its log start offset %d: it begins anew there, its segments are removed",
-                *(self._name, end_offset, self._log_start_offset),
+                "%s ends at offset %d, below its log start offset %d in %s: it begins anew there; %s",
+                *(self._name, end_offset, self._log_start_offset, LOG_START_OFFSET_FILE),
+                f"its segments were saved in {', '.join(saved)}" if saved else "it had no records",
             )
-            self._drop_segments_after(-1, [segment.base_offset for segment in self._log.segments])
+            self._drop_segments_after(-1, offsets)
             self._recovery.create_first(self._log_start_offset)
             return self._log_start_offset
         return end_offset
+
+    def _tell_of_damaged_snapshots(self) -> None:
+        damaged = self._log.producer_state.damaged_snapshots
+        if damaged:
+            log.warn(
+                "Removed %d producer snapshots of %s that were damaged, the newest at offset %d: what producers wrote "
+                "last is read from the log",
+                *(damaged, self._name, self._log.producer_state.newest_damaged_snapshot),
+            )
 
     def _remove_stray_snapshots(self) -> None:
         """Keeps the snapshot of each segment's start and the latest one (ProducerStateManager.removeStraySnapshots)."""

@@ -35,7 +35,7 @@ from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_
 from kcore.storage.log_loader import load_log, new_log
 from kcore.storage.partition_metadata import write_topic_id
 from kcore.storage.recovery_threads import run_jobs
-from kcore.storage.segment import bound_open_segments, close_unused
+from kcore.storage.segment import bound_open_segments, close_unused, distrusted_index_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class LogManager:
         "_config",
         "_configs",
         "_disk",
+        "_doubts_looked_into",
+        "_doubts_told",
         "_initial_high_watermarks",
         "_is_started",
         "_lock",
@@ -131,6 +133,9 @@ class LogManager:
         self._initial_high_watermarks: dict[TopicPartition, int] = {}
         # Where the broker's high watermarks come from; None: from the logs themselves.
         self.high_watermarks: Callable[[], Mapping[TopicPartition, int]] | None = None
+        # How many findings of wrong indexes were looked into, and of which segments somebody has read.
+        self._doubts_looked_into = 0
+        self._doubts_told: set[str] = set()
         self.on_directory_failure: DirectoryFailureListener | None = None
         self.on_all_directories_failed: Callable[[], None] | None = None
 
@@ -485,7 +490,24 @@ class LogManager:
             if not is_done and entry.log_dir.is_online and not entry.is_deleted:
                 # For want of descriptors: it has its turn again.
                 self._unflushed.add(entry)
+        self._tell_of_wrong_indexes()
         close_unused()
+
+    def _tell_of_wrong_indexes(self) -> None:
+        """Names the indexes that readers found to contradict their segments; a count says whether there is news."""
+        count = distrusted_index_count()
+        if count == self._doubts_looked_into:
+            return
+        self._doubts_looked_into = count
+        for _, entry in self._entries():
+            for segment in entry.log.segments:
+                if segment.indexes_are_wrong and segment.path not in self._doubts_told:
+                    self._doubts_told.add(segment.path)
+                    log.warn(
+                        "The indexes of %s contradict it and are not believed: reads of this segment take longer until "
+                        "the next start, which builds them anew",
+                        segment.path,
+                    )
 
     def expire_producers(self) -> None:
         """Forgets the idempotent producers that have been silent for `producer.id.expiration.ms`."""

@@ -15,10 +15,8 @@ from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.local_log cimport LogOffsetMetadata
 from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, Log, ReadResult
-from kcore.storage.segment cimport (
-    BATCH_PAST_END, LogSegment, segment_acquire, segment_find_batch, segment_find_offset, segment_open,
-    segment_release,
-)
+from kcore.storage.segment cimport LogSegment, segment_acquire, segment_open, segment_release
+from kcore.storage.segment_search cimport BATCH_PAST_END, segment_find_batch, segment_find_offset
 
 
 cdef LogSegment* pin_next(Log log, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil:

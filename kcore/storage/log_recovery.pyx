@@ -24,10 +24,10 @@ from kcore.storage.log cimport Log
 from kcore.storage.index_file cimport index_create
 from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_entry
 from kcore.storage.segment cimport (
-    BATCH_FOUND, LogSegment, segment_acquire, segment_close_idle, segment_file_path, segment_find_batch,
-    segment_find_max_timestamp, segment_finish, segment_index_batch, segment_new, segment_open, segment_release,
-    segment_stat, segment_sync,
+    LogSegment, segment_acquire, segment_close_idle, segment_file_path, segment_finish, segment_index_batch,
+    segment_new, segment_open, segment_release, segment_stat, segment_sync,
 )
+from kcore.storage.segment_search cimport BATCH_FOUND, segment_find_batch, segment_find_max_timestamp
 from kcore.storage.time_index cimport TIME_ENTRY_BYTES
 
 cdef enum:
@@ -74,7 +74,8 @@ cdef class LogRecovery:
     def add_segment(self, int64_t base_offset):
         """Appends an existing segment to the list; its files stay closed."""
         cdef Log log = self.log
-        cdef LogSegment* segment = segment_new(log.disk, log.directory_path, base_offset, log.limits.max_index_bytes)
+        cdef LogSegment* segment = segment_new(log.disk, log.directory_path, base_offset, log.limits.max_index_bytes,
+                                               log.limits.index_interval_bytes)
         if segment == NULL:
             raise MemoryError
         cdef int outcome = segment_stat(segment)
@@ -102,7 +103,7 @@ cdef class LogRecovery:
                              log.directory)
 
     def has_sane_indexes(self, int32_t index):
-        """Whether both indexes can be read and fit the segment; an index without entries does."""
+        """Whether both indexes can be read, fit the segment and are not empty where they cannot be."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
         cdef bint sane = False

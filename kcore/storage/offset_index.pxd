@@ -10,8 +10,8 @@ cdef struct OffsetPosition:
     int64_t offset               # of the last record of a batch
     int64_t position             # where that batch starts
 
-# The last entry at or below `offset`; the segment's start when there is none.
-cdef OffsetPosition offset_index_lookup(const IndexFile* index, int64_t base_offset, int64_t offset) noexcept nogil
+# The number of the last entry at or below an offset, less the segment's base offset; -1 when there is none.
+cdef int32_t offset_index_floor(const IndexFile* index, int64_t relative_offset) noexcept nogil
 cdef OffsetPosition offset_index_entry(const IndexFile* index, int64_t base_offset, int32_t position) noexcept nogil
 cdef void offset_index_append(IndexFile* index, int64_t base_offset, int64_t offset, int64_t position) noexcept nogil
 # Drops the entries at or above `offset`.

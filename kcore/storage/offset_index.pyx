@@ -34,14 +34,8 @@ cdef OffsetPosition offset_index_entry(const IndexFile* index, int64_t base_offs
     return found
 
 
-cdef OffsetPosition offset_index_lookup(const IndexFile* index, int64_t base_offset, int64_t offset) noexcept nogil:
-    cdef int32_t count = entries_at_or_below(index, offset - base_offset)
-    cdef OffsetPosition start
-    if count > 0:
-        return offset_index_entry(index, base_offset, count - 1)
-    start.offset = base_offset
-    start.position = 0
-    return start
+cdef int32_t offset_index_floor(const IndexFile* index, int64_t relative_offset) noexcept nogil:
+    return entries_at_or_below(index, relative_offset) - 1
 
 
 cdef void offset_index_append(IndexFile* index, int64_t base_offset, int64_t offset, int64_t position) noexcept nogil:

@@ -15,9 +15,8 @@ from libcpp.vector cimport vector
 from kcore.platform.disk cimport DiskOperations, read_whole_file
 from kcore.record.batch cimport CONTROL_MASK, BatchHeader
 from kcore.storage.producer_state cimport ProducerStateManager
-from kcore.storage.segment cimport (
-    BATCH_FOUND, LogSegment, segment_acquire, segment_find_batch, segment_find_offset, segment_open, segment_release,
-)
+from kcore.storage.segment cimport LogSegment, segment_acquire, segment_open, segment_release
+from kcore.storage.segment_search cimport BATCH_FOUND, segment_find_batch, segment_find_offset
 
 cdef enum:
     PATH_CAPACITY = 4096
@@ -62,6 +61,7 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
     if outcome < 0:
         return outcome
     sort(offsets.begin(), offsets.end())
+    producers.damaged_snapshots = 0
     while not offsets.empty():
         if snprintf(path, sizeof(path), "%s/%020lld.snapshot", directory,
                     <long long>offsets.back()) >= <int>sizeof(path):
@@ -73,6 +73,10 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
             return offsets.back()
         if outcome != -EBADMSG:
             return outcome
+        if offsets.back() <= end_offset:
+            if producers.damaged_snapshots == 0:
+                producers.newest_damaged_snapshot = offsets.back()
+            producers.damaged_snapshots += 1
         outcome = disk.unlink(disk.context, path)
         if outcome < 0:
             return outcome

@@ -43,6 +43,8 @@ cdef class ProducerStateManager:
     cdef int64_t map_end_offset                  # everything below it is accounted for
     cdef int64_t last_snapshot_offset
     cdef readonly int64_t expiration_ms
+    cdef readonly int32_t damaged_snapshots      # removed when the state was last loaded
+    cdef readonly int64_t newest_damaged_snapshot
 
     # Epoch and sequence of the batch about to be appended: an error, a duplicate, or neither.
     cdef int16_t check(self, const BatchHeader* header, int origin, SequenceVerdict* verdict) noexcept nogil

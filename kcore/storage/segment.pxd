@@ -22,7 +22,7 @@ cdef struct LogSegment:
     bint writable                # the active segment: appended to under the log's append lock
     bint appended                # since its indexes were last finished
     bint indexes_unsynced        # finished, but their files are not on the device yet
-    bint indexes_are_wrong       # they were not believed when they were opened
+    int32_t indexes_are_wrong    # they contradicted the log: not believed, and built anew by the next load
     int32_t let_go               # its log is done with it: whoever still holds it keeps it open
     bint unmade                  # without files yet: they come when the segment is opened for its first record
     int64_t base_offset
@@ -31,6 +31,7 @@ cdef struct LogSegment:
     IndexFile offset_index
     IndexFile time_index
     int32_t max_index_bytes
+    int32_t index_interval_bytes # of the log when it made or found the segment
     int64_t bytes_since_last_index_entry
     int64_t created_ms
     int64_t roll_jitter_ms
@@ -45,14 +46,9 @@ cdef struct LogSegment:
     LogSegment* older_open
     LogSegment* newer_open
 
-cdef enum BatchSearch:
-    BATCH_FOUND = 1
-    BATCH_PAST_END = 0           # every batch up to the end has lower offsets
-    # negative: a negated errno; -EBADMSG for bytes that are no batch
-
 # A segment in memory with one reference, no file touched yet; NULL without memory.
 cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, int64_t base_offset,
-                             int32_t max_index_bytes) noexcept nogil
+                             int32_t max_index_bytes, int32_t index_interval_bytes) noexcept nogil
 # Makes the three files, empty, and opens them for appending.
 cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil
 # Leaves the making to the first segment_open, which only who appends calls while `unmade` is set.
@@ -76,23 +72,15 @@ cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size)
 # Accounts for one batch at `position`: timestamps and, when the interval has passed, index entries.
 cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, int64_t position,
                               int32_t index_interval_bytes) noexcept nogil
-# The first batch at or after `start` whose last offset is at or above `offset`, looking below `end` only.
-cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, int64_t end, BatchHeader* header,
-                            int64_t* position) noexcept nogil
-# The same from the place that the offset index names.
-cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, BatchHeader* header,
-                             int64_t* position) noexcept nogil
-# The first batch with records no older than `timestamp`, none of whose predecessors need be looked at, among those
-# with records at or above `start_offset`.
-cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t start_offset, int64_t end,
-                                BatchHeader* header, int64_t* position) noexcept nogil
-# Sets the largest timestamp and its offset: the last time index entry, and the batches after it.
-cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil
+# Notes that an index contradicts the .log file, which is what counts. Any thread that holds a reference.
+cdef void segment_distrust_indexes(LogSegment* segment) noexcept nogil
 # Data on the device; for a finished segment the indexes too.
 cdef int segment_sync(LogSegment* segment) noexcept nogil
 # No more appends: the last time index entry, the indexes written, the file cut to its size.
 # Reading goes on from memory until segment_close_idle.
 cdef int segment_finish(LogSegment* segment) noexcept nogil
+# Removes the indexes, so that the next load builds them anew.
+cdef void segment_unlink_indexes(LogSegment* segment) noexcept nogil
 # Removes the files of a segment whose making failed.
 cdef void segment_unlink(LogSegment* segment) noexcept nogil
 # Renames the files to `*.deleted`; the segment counts as deleted even when a rename fails.

@@ -10,7 +10,7 @@ response may send from a segment that retention has removed. Open segments of al
 bound (open_segments): beyond it, and when the process has no descriptor left, those idle longest are closed.
 """
 
-from libc.errno cimport EBADMSG, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM
+from libc.errno cimport EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
@@ -18,37 +18,32 @@ from libc.string cimport strlen
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC
 from kcore.platform.disk cimport DiskOperations, DiskStat, iovec
 from kcore.platform.sync cimport (
-    atomic_add_32, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, pthread_mutex_destroy,
-    pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_add_32, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64,
+    atomic_swap_32_if, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
 )
-from kcore.record.batch cimport (
-    BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_OK, BATCH_OLD_MAGIC, LOG_OVERHEAD, BatchHeader, BatchStatus,
-    read_batch_header,
-)
+from kcore.record.batch cimport BatchHeader
 from kcore.storage.index_file cimport (
     index_close, index_create, index_is_full, index_keep, index_load, index_sync, index_write_back,
 )
-from kcore.storage.offset_index cimport (
-    OFFSET_ENTRY_BYTES, OffsetPosition, offset_index_append, offset_index_is_sane, offset_index_lookup,
-)
+from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_append, offset_index_is_sane
 from kcore.storage.open_segments cimport (
     open_segments_add, open_segments_bound, open_segments_count, open_segments_let_go, open_segments_remove,
     open_segments_surplus, open_segments_unused,
 )
+from kcore.storage.segment_search cimport segment_take_newest
 from kcore.storage.time_index cimport (
-    TIME_ENTRY_BYTES, TimestampOffset, time_index_is_sane, time_index_last, time_index_lookup,
-    time_index_maybe_append,
+    TIME_ENTRY_BYTES, time_index_is_sane, time_index_maybe_append,
 )
 
 cdef enum:
     FILE_MODE = 0o644
     PATH_CAPACITY = 4096
     SUFFIX_BYTES = 4             # ".log"
-    SCAN_WINDOW_BYTES = 4096
     CLOSED_PER_OPEN = 4
     CLOSED_WHEN_OUT_OF_DESCRIPTORS = 64
 
 cdef int32_t live = 0
+cdef int32_t distrusted = 0
 
 # Everything that goes with a segment, the producer snapshot of its first offset too; the log goes first, so that a
 # crash leaves orphans, never a gap.
@@ -84,7 +79,7 @@ def close_unused() -> None:
 
 
 cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, int64_t base_offset,
-                             int32_t max_index_bytes) noexcept nogil:
+                             int32_t max_index_bytes, int32_t index_interval_bytes) noexcept nogil:
     cdef LogSegment* segment = <LogSegment*>calloc(1, sizeof(LogSegment))
     cdef size_t capacity = strlen(directory) + 32
     if segment == NULL:
@@ -99,6 +94,7 @@ cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, 
     segment.disk = disk
     segment.base_offset = base_offset
     segment.max_index_bytes = max_index_bytes
+    segment.index_interval_bytes = index_interval_bytes
     segment.descriptor = -1
     segment.first_timestamp = segment.max_timestamp = -1
     segment.offset_of_max_timestamp = base_offset
@@ -187,13 +183,22 @@ cdef void check_indexes(LogSegment* segment) noexcept nogil:
     """Indexes that do not fit are not believed: reading goes from the segment's start until they are built anew."""
     if not (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
             and time_index_is_sane(&segment.time_index)):
-        segment.indexes_are_wrong = True
+        segment_distrust_indexes(segment)
         index_keep(&segment.offset_index, 0)
         index_keep(&segment.time_index, 0)
 
 
+cdef void segment_distrust_indexes(LogSegment* segment) noexcept nogil:
+    if atomic_swap_32_if(&segment.indexes_are_wrong, 0, 1):
+        atomic_add_32(&distrusted, 1)
+
+
+def distrusted_index_count() -> int:
+    """How many times the indexes of a segment, of any log, were found to be wrong since the process started."""
+    return atomic_load_32(&distrusted)
+
+
 cdef int open_files(LogSegment* segment) noexcept nogil:
-    cdef TimestampOffset newest
     cdef int outcome = open_log_file(segment, O_RDWR if segment.writable else O_RDONLY)
     if outcome >= 0:
         outcome = load_index(segment, &segment.offset_index, ".index", OFFSET_ENTRY_BYTES)
@@ -203,10 +208,7 @@ cdef int open_files(LogSegment* segment) noexcept nogil:
         close_files(segment)
         return outcome
     check_indexes(segment)
-    newest = time_index_last(&segment.time_index, segment.base_offset)
-    if newest.timestamp > segment.max_timestamp:
-        segment.offset_of_max_timestamp = newest.offset
-        segment.max_timestamp = newest.timestamp
+    segment_take_newest(segment)
     return 0
 
 
@@ -302,24 +304,28 @@ cdef void segment_release(LogSegment* segment) noexcept nogil:
     close_files(segment)
     if segment.deleted:
         # A file that is gone already went with its directory; one that stays is removed when the log is next loaded.
-        unlink_files(segment, FILE_SUFFIX_COUNT)
+        unlink_files(segment, 0, FILE_SUFFIX_COUNT)
     pthread_mutex_destroy(&segment.open_lock)
     free(segment.path)
     free(segment)
     atomic_add_32(&live, -1)
 
 
-cdef void unlink_files(LogSegment* segment, int count) noexcept nogil:
+cdef void unlink_files(LogSegment* segment, int first, int end) noexcept nogil:
     cdef char path[PATH_CAPACITY]
     cdef int i
-    for i in range(count):
+    for i in range(first, end):
         if segment_file_path(segment, FILE_SUFFIXES[i], path, sizeof(path)) >= 0:
             segment.disk.unlink(segment.disk.context, path)
 
 
 cdef void segment_unlink(LogSegment* segment) noexcept nogil:
     # Not the snapshot: it was written for the offset, and stays true.
-    unlink_files(segment, CREATED_FILE_COUNT)
+    unlink_files(segment, 0, CREATED_FILE_COUNT)
+
+
+cdef void segment_unlink_indexes(LogSegment* segment) noexcept nogil:
+    unlink_files(segment, 1, CREATED_FILE_COUNT)
 
 
 cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size) noexcept nogil:
@@ -345,72 +351,6 @@ cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, in
                                 segment.offset_of_max_timestamp, False)
         segment.bytes_since_last_index_entry = 0
     segment.bytes_since_last_index_entry += header.size_bytes
-
-
-cdef inline bint is_readable(BatchStatus status, const BatchHeader* header) noexcept nogil:
-    """Whether the header's length and last offset may be used; of magic 0 and 1 the offset field is the last one's."""
-    return status == BATCH_OK or (status == BATCH_INCOMPLETE and header.magic >= 0) or status == BATCH_OLD_MAGIC
-
-
-cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, int64_t end, BatchHeader* header,
-                            int64_t* position) noexcept nogil:
-    cdef uint8_t window[SCAN_WINDOW_BYTES]
-    cdef int64_t at = start
-    cdef int64_t window_start = start
-    cdef int64_t filled = 0
-    cdef int64_t available
-    while at + LOG_OVERHEAD < end:
-        available = window_start + filled - at
-        if available < BATCH_HEADER_SIZE and window_start + filled < end:
-            window_start = at
-            filled = segment.disk.pread(segment.disk.context, segment.descriptor, window,
-                                        <size_t>min(<int64_t>SCAN_WINDOW_BYTES, end - at), at)
-            if filled < 0:
-                return <int>filled
-            available = filled
-        if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), header):
-            return -EBADMSG
-        if header.magic < 2:
-            header.last_offset = header.base_offset
-        if header.last_offset >= offset:
-            position[0] = at
-            return BATCH_FOUND
-        at += header.size_bytes
-    # Every end is the end of a batch: one that is passed over, or not quite reached, betrays a wrong length.
-    return BATCH_PAST_END if at == end else -EBADMSG
-
-
-cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, BatchHeader* header,
-                             int64_t* position) noexcept nogil:
-    cdef OffsetPosition start = offset_index_lookup(&segment.offset_index, segment.base_offset, offset)
-    return segment_find_batch(segment, offset, start.position if start.position < end else 0, end, header, position)
-
-
-cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t start_offset, int64_t end,
-                                BatchHeader* header, int64_t* position) noexcept nogil:
-    # An entry of exactly this time may have records of it before its offset: one of an older time has none.
-    cdef TimestampOffset older = time_index_lookup(&segment.time_index, segment.base_offset, timestamp - 1)
-    cdef int outcome = segment_find_offset(segment, max(older.offset, start_offset), end, header, position)
-    while outcome == BATCH_FOUND and header.magic == 2 and header.max_timestamp < timestamp:
-        outcome = segment_find_batch(segment, 0, position[0] + header.size_bytes, end, header, position)
-    return outcome
-
-
-cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil:
-    cdef TimestampOffset newest = time_index_last(&segment.time_index, segment.base_offset)
-    cdef int64_t position = 0
-    cdef BatchHeader header
-    cdef int outcome = BATCH_PAST_END
-    segment.max_timestamp = newest.timestamp
-    segment.offset_of_max_timestamp = newest.offset
-    if segment.size_bytes > 0:
-        outcome = segment_find_offset(segment, newest.offset, segment.size_bytes, &header, &position)
-    while outcome == BATCH_FOUND:
-        if header.magic == 2 and header.max_timestamp > segment.max_timestamp:
-            segment.max_timestamp = header.max_timestamp
-            segment.offset_of_max_timestamp = header.last_offset
-        outcome = segment_find_batch(segment, 0, position + header.size_bytes, segment.size_bytes, &header, &position)
-    return outcome
 
 
 cdef int segment_sync(LogSegment* segment) noexcept nogil:

@@ -15,9 +15,9 @@ from kcore.platform.sync cimport atomic_load_64
 from kcore.record.batch cimport TIMESTAMP_TYPE_MASK, BatchHeader
 from kcore.record.decoder import decode_batches
 from kcore.storage.local_log cimport LocalLog
-from kcore.storage.segment cimport (
-    BATCH_FOUND, BATCH_PAST_END, LogSegment, segment_find_batch, segment_find_offset, segment_find_timestamp,
-    segment_open, segment_release,
+from kcore.storage.segment cimport LogSegment, segment_open, segment_release
+from kcore.storage.segment_search cimport (
+    BATCH_FOUND, BATCH_PAST_END, segment_find_batch, segment_find_offset, segment_find_timestamp,
 )
 
 
@@ -144,7 +144,8 @@ cdef object search_segment(LocalLog log, LogSegment* segment, int64_t start_offs
         outcome = 0
         if atomic_load_64(&segment.size_bytes) > 0:
             outcome = segment_open(segment)
-        if outcome >= 0 and atomic_load_64(&segment.max_timestamp) >= timestamp_ms:
+        # A segment of which it is not known has to be searched.
+        if outcome >= 0 and not 0 <= atomic_load_64(&segment.max_timestamp) < timestamp_ms:
             end = atomic_load_64(&segment.size_bytes)
             outcome = segment_find_timestamp(segment, timestamp_ms, start_offset, end, &header, &position)
         else:

@@ -56,6 +56,9 @@ def test_a_checkpoint_is_replaced_as_a_whole(tmp_path: Path) -> None:
         (b"0\n1\na b 1\n", 3, "'b' is not the partition"),
         (b"0\n2\na 0 1\nb 1 -7\n", 4, "'-7' is not the offset"),
         (b"0\n2\na 0 1\na 0 1\n", 4, "partition a-0 stands here a second time"),
+        (b"0\n1\na 0 9223372036854775808\n", 3, "'9223372036854775808' is larger than the offset can be"),
+        (b"0\n1\na 2147483648 1\n", 3, "'2147483648' is larger than the partition can be"),
+        (b"0\n1\na 0 " + b"9" * 5_000 + b"\n", 3, "is larger than the offset can be"),
         (b"0\n1\n\xff 0 1\n", 0, "the bytes are not UTF-8"),
     ],
 )

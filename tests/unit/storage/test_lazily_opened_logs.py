@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from kcore import errors
 from kcore.config.broker import BrokerConfig
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.platform.real_disk import RealDisk
-from kcore.storage.clean_logs import parse_clean_logs
+from kcore.storage.clean_logs import format_clean_logs, parse_clean_logs
 from kcore.storage.log import Log
 from kcore.storage.log_dir_scan import HostedTopic
 from kcore.storage.log_manager import LogManager
@@ -356,17 +357,27 @@ class TestManager:
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("count", "entries"),
     [
-        b"",
-        b"1\n0\n",
-        b"0\n1\n",
-        b"0\n1\norders 0 1 2 3\n",
-        b"0\n1\norders 0 1 2 3 4 5 6 x\n",
-        b"0\n2\norders 0 1 2 3 4 5 6 7\n",
-        b"0\n1\norders 0 1 2 3 4 5 6 7",
-        b"0\n1\n\xff 0 1 2 3 4 5 6 7\n",
+        (0, b"orders 0 1 2 3 4 5 6 7\n"),
+        (2, b"orders 0 1 2 3 4 5 6 7\n"),
+        (1, b"orders 0 1 2 3\n"),
+        (1, b"orders 0 1 2 3 4 5 6 x\n"),
+        (1, b"orders 0 1 2 3 4 5 6 7"),
+        (1, b"\xff 0 1 2 3 4 5 6 7\n"),
     ],
 )
-def test_a_damaged_file_says_nothing(content: bytes) -> None:
-    assert not parse_clean_logs(content)
+def test_entries_that_break_a_rule_say_nothing(count: int, entries: bytes) -> None:
+    assert not parse_clean_logs(b"1\n%d\n%d\n%s" % (count, zlib.crc32(entries), entries))
+
+
+def test_every_flipped_bit_and_every_prefix_says_nothing() -> None:
+    logs = {("orders", 0): (1742, 1200, 65536, 1763750000000, 1763740000000, 1763749999000, 1741)}
+    content = format_clean_logs(logs)
+    assert parse_clean_logs(content) == logs
+    for position in range(len(content)):
+        assert not parse_clean_logs(content[:position])
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << bit
+            assert parse_clean_logs(bytes(damaged)) in (None, {}), (position, bit)
