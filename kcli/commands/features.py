@@ -101,10 +101,7 @@ def downgrade(
     output: str,
 ) -> None:
     """Finalize features at lower levels."""
-    from kcore.client.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE
-
-    kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
-    _update(parse_levels(features), kind, dry_run, bootstrap_server, command_config, output)
+    _update(parse_levels(features), _downgrade_kind(unsafe), dry_run, bootstrap_server, command_config, output)
 
 
 @command.command("disable")
@@ -123,10 +120,13 @@ def disable(
     output: str,
 ) -> None:
     """Finalize features at level 0, which is as if there were none."""
+    _update(dict.fromkeys(features, 0), _downgrade_kind(unsafe), dry_run, bootstrap_server, command_config, output)
+
+
+def _downgrade_kind(unsafe: bool) -> int:
     from kcore.client.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE
 
-    kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
-    _update(dict.fromkeys(features, 0), kind, dry_run, bootstrap_server, command_config, output)
+    return UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
 
 
 def _update(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -109,60 +109,61 @@ def test_records_are_found_by_timestamp(broker: BrokerProcess) -> None:
     assert consume_with_confluent(consumer, 3) == [b"501", b"502", b"503"]
 
 
-def test_a_group_shares_partitions_and_goes_on_where_it_was(broker: BrokerProcess) -> None:
-    server = broker.bootstrap_server
+def member_of(server: str, group: str, topic: str) -> Consumer:
+    member = Consumer({"bootstrap.servers": server, "group.id": group, "auto.offset.reset": "earliest"})
+    member.subscribe([topic])
+    return member
+
+
+def write_to_new_topic(server: str, topic: str, values: list[bytes]) -> None:
+    """To four partitions."""
     admin = AdminClient({"bootstrap.servers": server})
-    for future in admin.create_topics([NewTopic("grouped", 4, 1)]).values():
+    for future in admin.create_topics([NewTopic(topic, 4, 1)]).values():
         future.result(TIMEOUT_S)
-    values = numbered(2000)
-    produce_with_confluent(server, "grouped", values)
-    settings = {"bootstrap.servers": server, "group.id": "sharers", "auto.offset.reset": "earliest"}
-    members = [Consumer(settings) for _ in range(2)]
-    for member in members:
-        member.subscribe(["grouped"])
+    produce_with_confluent(server, topic, values)
+
+
+def read_until(members: list[Consumer], is_over: Callable[[list[bytes]], bool]) -> list[bytes]:
+    """What all of them read, in turns."""
     read: list[bytes] = []
     deadline = time.monotonic() + TIMEOUT_S
-    # Until both have a share: a member that closes in the middle of a rebalance may not commit what it read last.
-    while len(read) < len(values) or not all(member.assignment() for member in members):
+    while not is_over(read):
         assert time.monotonic() < deadline
         for member in members:
             read += [message.value() for message in member.consume(500, 0.2) if message.error() is None]
-    assert sorted(read) == sorted(values)
+    return read
+
+
+def test_a_group_shares_partitions_and_goes_on_where_it_was(broker: BrokerProcess) -> None:
+    server = broker.bootstrap_server
+    values = numbered(2000)
+    write_to_new_topic(server, "grouped", values)
+    members = [member_of(server, "sharers", "grouped") for _ in range(2)]
+
+    def all_read_and_shared(read: list[bytes]) -> bool:
+        # A member that closes in the middle of a rebalance may not commit what it read last.
+        return len(read) >= len(values) and all(member.assignment() for member in members)
+
+    assert sorted(read_until(members, all_read_and_shared)) == sorted(values)
     for member in members:
         member.close()  # which commits what was read
     produce_with_confluent(server, "grouped", [b"afterwards"])
-    successor = Consumer(settings)
-    successor.subscribe(["grouped"])
+    successor = member_of(server, "sharers", "grouped")
     assert consume_with_confluent(successor, 1) == [b"afterwards"]
 
 
 def test_members_that_close_in_mid_rebalance_lose_nothing(broker: BrokerProcess) -> None:
     """librdkafka may give up a commit there, against Apache Kafka 3.9 as often as here: read twice, never missed."""
     server = broker.bootstrap_server
-    admin = AdminClient({"bootstrap.servers": server})
-    for future in admin.create_topics([NewTopic("closed-early", 4, 1)]).values():
-        future.result(TIMEOUT_S)
     values = numbered(2000)
-    produce_with_confluent(server, "closed-early", values)
-    settings = {"bootstrap.servers": server, "group.id": "closers", "auto.offset.reset": "earliest"}
-    members = [Consumer(settings) for _ in range(2)]
-    for member in members:
-        member.subscribe(["closed-early"])
-    read: list[bytes] = []
-    deadline = time.monotonic() + TIMEOUT_S
-    while len(read) < len(values):
-        assert time.monotonic() < deadline
-        for member in members:
-            read += [message.value() for message in member.consume(500, 0.2) if message.error() is None]
+    write_to_new_topic(server, "closed-early", values)
+    members = [member_of(server, "closers", "closed-early") for _ in range(2)]
+    read = read_until(members, lambda read: len(read) >= len(values))
     for member in members:
         member.close()
     produce_with_confluent(server, "closed-early", [b"afterwards"])
-    successor = Consumer(settings)
-    successor.subscribe(["closed-early"])
-    again: list[bytes] = []
-    while b"afterwards" not in again:
-        assert time.monotonic() < deadline
-        again += [message.value() for message in successor.consume(500, 0.2) if message.error() is None]
+    successor = member_of(server, "closers", "closed-early")
+    again = read_until([successor], lambda read: b"afterwards" in read)
     successor.close()
     assert set(read) | set(again) == {*values, b"afterwards"}
     assert len(again) == len(set(again))
