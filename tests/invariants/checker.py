@@ -138,6 +138,14 @@ def check_ends_never_go_back(history: History) -> None:
                     raise InvariantViolation(2, f"{about(view)} ends before what was told: {sighting}")
 
 
+def check_deleted_stays_deleted(history: History) -> None:
+    """2: a partition that was read after DeleteRecords was answered starts no earlier than was answered."""
+    for view in history.views:
+        for deleted in history.deletions:
+            if deleted.partition == view.partition and deleted.at <= view.at and view.start < deleted.log_start:
+                raise InvariantViolation(2, f"{about(view)} has again what was deleted: {deleted}")
+
+
 # 3: a torn tail loses only the tail
 
 
@@ -436,6 +444,7 @@ HISTORY_CHECKS = (
     check_acked_records_survive,
     check_one_value_per_offset,
     check_ends_never_go_back,
+    check_deleted_stays_deleted,
     check_views_are_whole,
     check_producers_order,
     check_offsets_are_in_order,

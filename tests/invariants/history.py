@@ -78,6 +78,14 @@ class LogView(NamedTuple):
     at: int = 0
 
 
+class RecordsDeleted(NamedTuple):
+    """An answer to DeleteRecords: the log starts at this offset or later from now on."""
+
+    partition: TopicPartition
+    log_start: int
+    at: int = 0
+
+
 class Offsets(NamedTuple):
     """What a partition's offsets were at one moment."""
 
@@ -124,6 +132,7 @@ class History:
     sends: list[Send] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     views: list[LogView] = field(default_factory=list)
+    deletions: list[RecordsDeleted] = field(default_factory=list)
     offsets: list[Offsets] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
@@ -139,7 +148,7 @@ class History:
             if self.producers.get(producer.name, producer) != producer:
                 raise ValueError(f"two different producers are called {producer.name!r}")
             self.producers[producer.name] = producer
-        for name in ("sends", "reads", "views", "offsets", "commits", "committed"):
+        for name in ("sends", "reads", "views", "deletions", "offsets", "commits", "committed"):
             getattr(self, name).extend(getattr(other, name))
 
     def forget_from(self, partition: TopicPartition, offset: int) -> None:
@@ -156,6 +165,7 @@ class History:
             for send in self.sends
         ]
         self.reads = [read for read in self.reads if counts(read)]
+        self.deletions = [one for one in self.deletions if one.partition != partition]
         self.offsets = [seen for seen in self.offsets if seen.partition != partition]
         self.views = [
             view if view.partition != partition or view.end <= offset else view_below(view, offset)

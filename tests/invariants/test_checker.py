@@ -21,6 +21,7 @@ from tests.invariants.history import (
     Outcome,
     Producer,
     Read,
+    RecordsDeleted,
     Send,
     TopicPartition,
 )
@@ -50,6 +51,7 @@ def good_history() -> History:
         LogView(P0, 0, 3, first, at=5),
         LogView(P0, 1, 5, {1: b"p0", 2: b"s1", 3: b"p0", 4: b"s2"}, at=7),
     ]
+    history.deletions = [RecordsDeleted(P0, 1, at=6), RecordsDeleted(P1, 9, at=6), RecordsDeleted(P0, 9, at=9)]
     history.offsets = [Offsets(P0, 1, 5, 5, 5)]
     history.commits = [
         Commit("g", P0, 1, ACKED, at=2),
@@ -96,6 +98,7 @@ BROKEN: list[tuple[str, int, Callable[[History], None]]] = [
     ("a record in another partition", 2, add("reads", Read("r", P1, 0, b"s0", at=9))),
     ("what was read is gone", 2, add("reads", Read("r", P0, 5, b"p0", at=6))),
     ("the start goes back", 2, lambda history: history.views.append(good_history().views[0]._replace(end=5, at=8))),
+    ("deleted records are back", 2, add("deletions", RecordsDeleted(P0, 2, at=6))),
     ("a hole", 3, change_view(lambda records: records.pop(3))),
     ("a record behind the end", 3, change_view(lambda records: None, end=4)),
     ("an idempotent producer's record twice", 5, change_view(lambda records: records.update({3: b"s1"}))),
@@ -155,6 +158,7 @@ def test_what_a_loss_of_power_took_counts_no_more() -> None:
     """The records from offset 2 on were not synced; their offsets have other values afterwards."""
     history = good_history()
     history.forget_from(P0, 2)
+    assert [one.partition for one in history.deletions] == [P1]
     history.sends.append(Send("plain", 5, P0, b"p5", ACKED, 2, at=9))
     history.views.append(LogView(P0, 1, 3, {1: b"p0", 2: b"p5"}, at=10))
     checker.check_history(history)

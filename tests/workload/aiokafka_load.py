@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -28,14 +29,15 @@ def settings(plan: ProducerPlan, server: str) -> dict[str, Any]:
     }
 
 
-def produce(plan: ProducerPlan, server: str, stop: threading.Event) -> History:
-    return asyncio.run(produce_until(plan, server, stop))
+def produce(plan: ProducerPlan, server: str, started: Callable[[], None], stop: threading.Event) -> History:
+    return asyncio.run(produce_until(plan, server, started, stop))
 
 
-async def produce_until(plan: ProducerPlan, server: str, stop: threading.Event) -> History:
+async def produce_until(plan: ProducerPlan, server: str, started: Callable[[], None], stop: threading.Event) -> History:
     recorder = Recorder(plan)
     producer = AIOKafkaProducer(**settings(plan, server))
     await producer.start()
+    started()
     waiting: set[asyncio.Future[Any]] = set()
     while True:
         is_last = stop.is_set()

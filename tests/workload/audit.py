@@ -8,16 +8,22 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_INVALID as NOTHING_COMMITTED
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from kcli.commands.dump_log import dump_files
 from kcli.log_dump.findings import Findings
 from tests.invariants import history
-from tests.invariants.history import Committed, LogView
+from tests.invariants.history import Committed, LogView, RecordsDeleted
 from tests.workload.confluent_load import SILENT
 from tests.workload.plan import RETRY_MAX_MS, RETRY_MS
 
 TIMEOUT_S = 30.0
-READ_LIMIT = 10_000
+CONNECTING = {
+    "retry.backoff.ms": RETRY_MS,
+    "retry.backoff.max.ms": RETRY_MAX_MS,
+    "reconnect.backoff.ms": RETRY_MS,
+    "reconnect.backoff.max.ms": RETRY_MAX_MS,
+}
 
 
 class Auditor:
@@ -26,6 +32,7 @@ class Auditor:
     def __init__(self, server: str) -> None:
         self.server = server
         self.consumer = self._consumer("auditor")
+        self.admin = AdminClient({**CONNECTING, "bootstrap.servers": server}, logger=SILENT)
 
     def _consumer(self, group: str) -> Consumer:
         return Consumer(
@@ -35,10 +42,7 @@ class Auditor:
                 "enable.auto.commit": False,
                 # A record that retention takes while it is looked for is no error: everything is read once more.
                 "auto.offset.reset": "error",
-                "retry.backoff.ms": RETRY_MS,
-                "retry.backoff.max.ms": RETRY_MAX_MS,
-                "reconnect.backoff.ms": RETRY_MS,
-                "reconnect.backoff.max.ms": RETRY_MAX_MS,
+                **CONNECTING,
                 "fetch.error.backoff.ms": RETRY_MS,
                 "fetch.wait.max.ms": 10,
             },
@@ -87,6 +91,12 @@ class Auditor:
                 records[offset] = value
         self.consumer.unassign()
         return records
+
+    def delete_records(self, partition: history.TopicPartition, offset: int) -> RecordsDeleted:
+        """What is below an offset goes at once, whatever retention says."""
+        wanted = TopicPartition(*partition, offset)
+        answer = self.admin.delete_records([wanted], request_timeout=TIMEOUT_S)[wanted].result(TIMEOUT_S)
+        return RecordsDeleted(partition, answer.low_watermark, time.monotonic_ns())
 
     def committed(self, groups: Iterable[str], topic: str, partitions: int) -> list[Committed]:
         told = []

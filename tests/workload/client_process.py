@@ -1,7 +1,7 @@
 """A process that runs clients of one library, a thread each, until it is told to stop, and answers with their history.
 
-What it is told and answers goes over a pipe: it says "running" when its threads run, is told "stop", and sends the
-histories, or the text of what a thread raised.
+What it is told and answers goes over a pipe: it says "running" when every client has found the broker, is told "stop",
+and sends the histories, or the text of what a thread raised.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 import logging
 import threading
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
@@ -28,8 +29,14 @@ def run_clients(pipe: Connection, server: str, plans: list[Plan]) -> None:
     # Every client logs each connection that it loses.
     logging.disable(logging.CRITICAL)
     stop = threading.Event()
+    started = threading.Semaphore(0)
     with ThreadPoolExecutor(len(plans)) as threads:
-        futures = [threads.submit(run_client, plan, server, stop) for plan in plans]
+        futures = [threads.submit(run_client, plan, server, started.release, stop) for plan in plans]
+        for future in futures:
+            # One that failed never says that it has started; what it raised is told at the end.
+            future.add_done_callback(lambda done: started.release())
+        for _ in plans:
+            started.acquire()
         pipe.send("running")
         try:
             pipe.recv()
@@ -45,8 +52,8 @@ def run_clients(pipe: Connection, server: str, plans: list[Plan]) -> None:
     pipe.send(whole)
 
 
-def run_client(plan: Plan, server: str, stop: threading.Event) -> History:
+def run_client(plan: Plan, server: str, started: Callable[[], None], stop: threading.Event) -> History:
     if isinstance(plan, ProducerPlan):
-        history: History = importlib.import_module(LOADS[plan.client]).produce(plan, server, stop)
+        history: History = importlib.import_module(LOADS[plan.client]).produce(plan, server, started, stop)
         return history
-    return read_and_commit(plan, server, stop)
+    return read_and_commit(plan, server, started, stop)

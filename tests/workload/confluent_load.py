@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
+from collections.abc import Callable
 
 from confluent_kafka import Message, Producer
 
@@ -15,6 +16,7 @@ from tests.workload.plan import PATIENCE_S, PAUSE_S, RETRY_MAX_MS, RETRY_MS, Pro
 SILENT = logging.getLogger("tests.workload.confluent")
 SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
+SILENT.setLevel(logging.CRITICAL)
 
 
 def settings(plan: ProducerPlan, server: str) -> dict[str, object]:
@@ -36,9 +38,11 @@ def settings(plan: ProducerPlan, server: str) -> dict[str, object]:
     }
 
 
-def produce(plan: ProducerPlan, server: str, stop: threading.Event) -> History:
+def produce(plan: ProducerPlan, server: str, started: Callable[[], None], stop: threading.Event) -> History:
     recorder = Recorder(plan)
     producer = Producer(settings(plan, server), logger=SILENT)
+    producer.list_topics(plan.topic, timeout=PATIENCE_S)
+    started()
     while True:
         is_last = stop.is_set()
         for number, partition, value in recorder.burst():

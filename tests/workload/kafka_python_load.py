@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from kafka import KafkaProducer
@@ -32,9 +33,10 @@ def settings(plan: ProducerPlan, server: str) -> dict[str, Any]:
     }
 
 
-def produce(plan: ProducerPlan, server: str, stop: threading.Event) -> History:
+def produce(plan: ProducerPlan, server: str, started: Callable[[], None], stop: threading.Event) -> History:
     recorder = Recorder(plan)
     producer = KafkaProducer(**settings(plan, server))
+    started()
     while True:
         is_last = stop.is_set()
         for number, partition, value in recorder.burst():

@@ -122,10 +122,11 @@ READERS: dict[str, Callable[[ReaderPlan, str], Any]] = {
 }
 
 
-def read_and_commit(plan: ReaderPlan, server: str, stop: threading.Event) -> History:
+def read_and_commit(plan: ReaderPlan, server: str, started: Callable[[], None], stop: threading.Event) -> History:
     """A commit that is refused for a lost membership may be tried again: whether it counted is not known."""
     history = History()
     member = READERS[plan.client](plan, server)
+    started()
     positions: dict[int, int] = {}
     committed: dict[int, int] = {}
     while True:
