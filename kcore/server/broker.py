@@ -77,7 +77,10 @@ DRAIN_TIMEOUT_MS = 5000
 
 
 class Broker:
-    """`disk` and `store` are the machine's own unless a test brings others; `on_fatal` hears when nothing can go on."""
+    """`disk`, `store` and `scheduler` are the machine's own unless a test brings others.
+
+    `on_fatal` hears when nothing can go on.
+    """
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class Broker:
         disk: Disk | None = None,
         store: MetadataStore | None = None,
         on_fatal: Callable[[], None] | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
         self.config = config
         self.disk = disk if disk is not None else real_disk()
@@ -100,7 +104,7 @@ class Broker:
         self.metrics_endpoint: MetricsEndpoint | None = None
         self._store = store
         self.faults: FaultTable | None = None
-        self.scheduler = Scheduler()
+        self.scheduler = scheduler if scheduler is not None else Scheduler()
         self.metadata_cache = MetadataCache()
         self.log_manager = LogManager(self.disk, config.log_directories, config, self.scheduler)
 

@@ -97,7 +97,8 @@ class LogDirScan:
             log.warn("%s is no partition's directory: it is not touched", path)
             return
         topic, partition = parsed
-        topic_id = read_topic_id(self._disk, path)
+        hosted = self._topics.get(topic)
+        topic_id = read_topic_id(self._disk, path, hosted.topic_id if hosted is not None else None)
         if topic_id is not None and topic_id in self._deleted_topic_ids:
             self.deletions.append(self._rename(topic, partition, DELETE_SUFFIX))
             return

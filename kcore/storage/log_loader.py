@@ -5,10 +5,12 @@ the names in its directory, that file and the newest producer snapshot, and no s
 otherwise segments are taken as they are, except those whose indexes are missing or do not fit. After a crash every
 segment with records at or above the recovery point is read from its start.
 
-Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away; a torn tail is simply
-lost, since nobody was told that it was flushed. When sound batches follow the damage, they are saved first: the cut
-bytes are copied to `<segment>.log.<position>.corrupt`, later segments are renamed to `*.log.corrupt`, and a WARN names
-the offsets. A log that ends below its log start offset begins anew there, and what it had is saved in the same way.
+Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away, and so is what follows a
+gap that a loss of power left between two segments; a torn tail is simply lost, since nobody was told that it was
+flushed. When sound batches follow the damage, they are saved first: the cut bytes are copied to
+`<segment>.log.<position>.corrupt`, later segments are renamed to `*.log.corrupt`, and a WARN names the offsets. A log
+that ends below its log start offset begins anew there, and what it had is saved in the same way. What leaves the log
+here has left it durably before the log goes on: a segment that came back would end it, a snapshot would be believed.
 Every step can be done again, so a crash while loading changes nothing about the outcome.
 
 Leftovers: `.deleted` and `.cleaned` files are removed, indexes without a log too; `.swap` files are a compaction that
@@ -44,6 +46,7 @@ SNAPSHOT_SUFFIX = ".snapshot"
 METADATA_FILE = "partition.metadata"
 EPOCH_FILE = "leader-epoch-checkpoint"
 OFFSET_DIGITS = 20
+MAX_OFFSET = 2**63 - 1
 
 
 def load_log(
@@ -88,6 +91,7 @@ class LogLoader:
         "_clean_shutdown",
         "_directory",
         "_disk",
+        "_durable_end",
         "_left",
         "_log",
         "_log_start_offset",
@@ -112,6 +116,8 @@ class LogLoader:
         self._name = f"{opened.topic}-{opened.partition}"
         self._recovery = LogRecovery(opened)
         self._recovery_point = recovery_point
+        # Where the promise of durability ended, however much of the log is read again.
+        self._durable_end = MAX_OFFSET if clean_shutdown else recovery_point
         self._log_start_offset = log_start_offset
         self._clean_shutdown = clean_shutdown
         self._left = left if clean_shutdown else None
@@ -256,29 +262,42 @@ class LogLoader:
     def _recover_segment(self, index: int, offsets: list[int]) -> None:
         """Scans one segment; when it is damaged, everything after the damage leaves the log."""
         scan = self._recovery.scan(index)
-        if scan.reason is not None:
-            self._save_what_follows(index, offsets, scan)
+        reason = scan.reason or self._missing_end(index, offsets, scan)
+        if reason is not None:
+            self._save_what_follows(index, offsets, scan, reason)
             self._drop_segments_after(index, offsets)
         following = offsets[index + 1] if len(offsets) > index + 1 else None
         self._recovery.commit(index, scan, following is not None and following <= self._recovery_point)
 
-    def _save_what_follows(self, index: int, offsets: list[int], scan: SegmentScan) -> None:
+    def _missing_end(self, index: int, offsets: list[int], scan: SegmentScan) -> str | None:
+        """What is wrong with a sound segment that ends before the next one begins.
+
+        A loss of power may take the unsynced end of a segment, whole batches of it, and leave what was written to the
+        next one. Below the recovery point, and where compaction removes records, a gap is as it should be.
+        """
+        if self._recovery.is_compacted or scan.next_offset < self._durable_end or index + 1 == len(offsets):
+            return None
+        if scan.next_offset >= offsets[index + 1]:
+            return None
+        return f"offsets {scan.next_offset} to {offsets[index + 1] - 1} are missing before the next segment"
+
+    def _save_what_follows(self, index: int, offsets: list[int], scan: SegmentScan, reason: str) -> None:
         base, size = self._recovery.segment_range(index)
         path = self._path(f"{digits(base)}{LOG_SUFFIX}")
         found = self._recovery.find_sound_batch(index, scan.valid_bytes, scan.next_offset)
         later = self._not_empty(offsets[index + 1 :])
         if found is None and not later:
-            log.warn(
-                "Cut %s at byte %d of %d, offset %d: %s", path, scan.valid_bytes, size, scan.next_offset, scan.reason
-            )
+            log.warn("Cut %s at byte %d of %d, offset %d: %s", path, scan.valid_bytes, size, scan.next_offset, reason)
             return
-        copy = self._free_path(f"{path}.{scan.valid_bytes}.corrupt")
-        self._disk.copy_range(path, copy, scan.valid_bytes)
-        saved = [copy, *self._save_segments(later)]
+        saved = []
+        if scan.valid_bytes < size:
+            saved.append(self._free_path(f"{path}.{scan.valid_bytes}.corrupt"))
+            self._disk.copy_range(path, saved[0], scan.valid_bytes)
+        saved += self._save_segments(later)
         log.warn(
             "Cut %s at byte %d of %d: %s. The log now ends at offset %d; sound batches follow from offset %d on, "
             "and were saved in %s",
-            *(path, scan.valid_bytes, size, scan.reason, scan.next_offset),
+            *(path, scan.valid_bytes, size, reason, scan.next_offset),
             *(later[0] if found is None else found, ", ".join(saved)),
         )
 
@@ -296,11 +315,15 @@ class LogLoader:
         return saved
 
     def _drop_segments_after(self, index: int, offsets: list[int]) -> None:
+        """For good: were they back after a loss of power, they would end the log where it has gone on meanwhile."""
+        if len(offsets) <= index + 1:
+            return
         while len(offsets) > index + 1:
             offset = offsets.pop()
             self._recovery.drop_last_segment()
             for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES, SNAPSHOT_SUFFIX):
                 self._remove(f"{digits(offset)}{suffix}")
+        self._disk.fsync_dir(self._directory)
 
     def _open_active(self) -> int:
         """The log end offset; a last segment whose end cannot be read is scanned after all."""

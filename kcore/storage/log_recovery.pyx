@@ -95,6 +95,11 @@ cdef class LogRecovery:
         cdef LogSegment* segment = self.segment_at(index)
         return segment.base_offset, segment.size_bytes
 
+    @property
+    def is_compacted(self):
+        """Whether compaction may have left gaps between the log's offsets."""
+        return bool(self.log.limits.validation.compacted)
+
     def create_first(self, int64_t base_offset):
         """Begins an empty log; at offset 0 its files come with its first record."""
         cdef Log log = self.log

@@ -5,8 +5,8 @@
 
 There is no newline at the end. Crash policy: written once, before the first record, and on the device before a flush
 of the log counts (`LocalLog.sync_birth`), so that making ten thousand partitions costs no sync. A directory without it,
-or with an empty one, is one whose creation was cut short (or older than topic ids) and gets it when its topic is next
-seen.
+or with an empty one or the beginning of one, is one whose creation was cut short (or older than topic ids) and gets it
+when its topic is next seen.
 """
 
 from __future__ import annotations
@@ -26,14 +26,19 @@ _REMEDY = "restore the file with the topic's id, or move the partition's directo
 
 def write_topic_id(disk: Disk, directory: str, topic_id: bytes) -> None:
     """Makes a partition's directory one of this topic."""
-    text = f"version: {VERSION}\ntopic_id: {uuid.to_text(topic_id)}"
-    disk.write_file(f"{directory}/{FILE_NAME}", text.encode())
+    disk.write_file(f"{directory}/{FILE_NAME}", content_of(topic_id))
 
 
-def read_topic_id(disk: Disk, directory: str) -> bytes | None:
-    """The id of the topic that a directory belongs to; None without the file, or before anything was written to it.
+def content_of(topic_id: bytes) -> bytes:
+    """The file's bytes."""
+    return f"version: {VERSION}\ntopic_id: {uuid.to_text(topic_id)}".encode()
 
-    CorruptFileError when it is damaged.
+
+def read_topic_id(disk: Disk, directory: str, hosted_id: bytes | None = None) -> bytes | None:
+    """The id of the topic that a directory belongs to; None without the file, or before all of it was written.
+
+    `hosted_id` is that of the topic which the directory is named by: what is torn is known by it. CorruptFileError
+    when the file is damaged.
     """
     path = f"{directory}/{FILE_NAME}"
     try:
@@ -41,7 +46,15 @@ def read_topic_id(disk: Disk, directory: str) -> bytes | None:
     except FileNotFoundError:
         return None
     # Some file systems fill with zeros what a loss of power kept from being written.
-    return parse_topic_id(path, content) if content.strip(b"\0") else None
+    written = content.rstrip(b"\0")
+    if not written or (hosted_id is not None and is_beginning(written, content_of(hosted_id))):
+        return None
+    return parse_topic_id(path, content)
+
+
+def is_beginning(part: bytes, whole: bytes) -> bool:
+    """Whether it is one, and not the whole."""
+    return len(part) < len(whole) and whole.startswith(part)
 
 
 def parse_topic_id(path: str, content: bytes) -> bytes:

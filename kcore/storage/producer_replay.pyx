@@ -57,10 +57,12 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
                                   int64_t start_offset, int64_t end_offset, int64_t now_ms) noexcept nogil:
     cdef char path[PATH_CAPACITY]
     cdef Offsets offsets
+    cdef size_t count
     cdef int outcome = disk.readdir(disk.context, directory, note_snapshot, &offsets)
     if outcome < 0:
         return outcome
     sort(offsets.begin(), offsets.end())
+    count = offsets.size()
     producers.damaged_snapshots = 0
     while not offsets.empty():
         if snprintf(path, sizeof(path), "%s/%020lld.snapshot", directory,
@@ -70,7 +72,7 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
         if offsets.back() <= end_offset:
             outcome = load_snapshot(producers, disk, path, offsets.back(), now_ms)
         if outcome >= 0:
-            return offsets.back()
+            break
         if outcome != -EBADMSG:
             return outcome
         if offsets.back() <= end_offset:
@@ -81,6 +83,13 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
         if outcome < 0:
             return outcome
         offsets.pop_back()
+    if offsets.size() < count:
+        # Were one back after a loss of power, it would be believed once the log has reached its offset again.
+        outcome = disk.fsync_directory(disk.context, directory)
+        if outcome < 0:
+            return outcome
+    if not offsets.empty():
+        return offsets.back()
     producers.clear(start_offset)
     return start_offset
 

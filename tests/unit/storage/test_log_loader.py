@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import struct
 
@@ -119,6 +120,110 @@ def test_recovery_is_idempotent(place: LogPlace) -> None:
     assert place.open().end_offset == end_offset
     place.let_go()
     assert state(place) == first
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_a_segment_that_lost_its_end_is_the_last_one(
+    place: LogPlace, capsys: pytest.CaptureFixture[str], policy: str
+) -> None:
+    """Whole batches: a loss of power may take what was not synced and leave what was written to the next segment."""
+    config: dict[str, object] = {"segment.bytes": 500, "cleanup.policy": policy}
+    log = place.open(config)
+    append_each(log, 30)
+    bases = [segment.base_offset for segment in log.segments]
+    del log
+    place.let_go()
+    size = len(batch())
+    content = place.read_file(file_name(bases[1]))
+    assert len(content) == size * (bases[2] - bases[1])
+    place.write_file(file_name(bases[1]), content[:-size])
+    later = [place.read_file(file_name(base)) for base in bases[2:]]
+    log = place.open(config)
+    if policy == "compact":
+        assert log.end_offset == 30, "the gaps of a compacted log are as they should be"
+        return
+    assert log.end_offset == bases[2] - 1
+    assert [offset for offset, _ in read_all(log)] == list(range(bases[2] - 1))
+    assert [place.read_file(f"{file_name(base)}.corrupt") for base in bases[2:]] == later
+    assert len(place.names(".corrupt")) == len(later), "nothing was cut from the segment itself"
+    assert f"offsets {bases[2] - 1} to {bases[2] - 1} are missing" in capsys.readouterr().err
+    append_each(log, 1)
+    del log
+    place.let_go()
+    assert place.open(config).end_offset == bases[2]
+
+
+def test_an_empty_segment_behind_a_lost_end_leaves_no_gap(place: LogPlace) -> None:
+    log = place.open({"segment.bytes": 500})
+    append_each(log, 5)
+    log.roll()
+    del log
+    place.let_go()
+    place.write_file(file_name(0), place.read_file(file_name(0))[: -len(batch())])
+    log = place.open({"segment.bytes": 500})
+    assert log.end_offset == 4
+    assert append_each(log, 1)[0].base_offset == 4
+    assert [offset for offset, _ in read_all(log)] == list(range(5))
+
+
+def test_a_gap_below_the_recovery_point_is_left_alone(place: LogPlace) -> None:
+    """It is older than the crash: of a log that was compacted once, say."""
+    log = place.open({"segment.bytes": 500})
+    append_each(log, 30)
+    bases = [segment.base_offset for segment in log.segments]
+    del log
+    place.let_go()
+    place.write_file(file_name(bases[1]), place.read_file(file_name(bases[1]))[: -len(batch())])
+    log = place.open({"segment.bytes": 500}, recovery_point=bases[2])
+    assert log.end_offset == 30
+
+
+def synced_place(files: dict[str, bytes]) -> LogPlace:
+    """A log's directory, durable to the last name, on a disk that can lose power."""
+    place = LogPlace(MemoryDisk(volatile_cache=True), "/data/orders-0")
+    place.disk.mkdirs(place.directory)
+    for name, content in files.items():
+        place.write_file(name, content)
+    for directory in (place.directory, "/data", "/"):
+        place.disk.fsync_dir(directory)
+    return place
+
+
+def lose_power(place: LogPlace) -> None:
+    place.let_go()
+    gc.collect()
+    assert isinstance(place.disk, MemoryDisk)
+    place.disk.restore_power()
+
+
+@pytest.mark.parametrize("last", [b"", batch(base_offset=2)], ids=["empty", "with records"])
+def test_a_segment_dropped_by_recovery_does_not_come_back(last: bytes) -> None:
+    """It would end the log where it has gone on meanwhile."""
+    place = synced_place({file_name(0): batch(), file_name(2): last, file_name(2, ".snapshot"): b""})
+    assert place.open().end_offset == 1
+    lose_power(place)
+    assert place.names(".log") == [file_name(0)]
+    assert place.open().end_offset == 1
+    place.let_go()
+
+
+def test_a_snapshot_dropped_by_recovery_does_not_come_back() -> None:
+    """It would be believed once the log has reached its offset with other records."""
+    place = LogPlace(MemoryDisk(), "/data/orders-0")
+    log = place.open()
+    for sequence in range(2):
+        log.append(batch(producer_id=7, producer_epoch=0, base_sequence=sequence))
+    log.close()
+    files = {name: place.read_file(name) for name in place.names()}
+    assert file_name(2, ".snapshot") in files
+    del log
+    place.let_go()
+    # The second record was lost, what was known of its producer was not.
+    files[file_name(0)] = files[file_name(0)][: len(files[file_name(0)]) // 2]
+    place = synced_place(files)
+    assert place.open().end_offset == 1
+    lose_power(place)
+    assert place.names(".snapshot") == []
 
 
 def test_later_segments_are_set_aside_behind_a_damaged_one(place: LogPlace, capsys: pytest.CaptureFixture[str]) -> None:

@@ -426,12 +426,14 @@ class TestFoundDirectories:
         assert log.end_offset == 1
         assert machine.read("a", "orders-0", "partition.metadata") == content
 
-    @pytest.mark.parametrize("left", [b"", bytes(46)])
-    def test_one_whose_making_was_cut_short_too(self, machine: Machine, left: bytes) -> None:
+    @pytest.mark.parametrize("kept", [0, 1, 11, 40])
+    @pytest.mark.parametrize("fill", [b"", bytes(46)])
+    def test_one_whose_making_was_cut_short_too(self, machine: Machine, kept: int, fill: bytes) -> None:
+        """Before its log's first flush nobody syncs the file: a loss of power may leave its beginning."""
         machine.start().get_or_create_log("orders", 0, ORDERS_ID)
         machine.crash()
         content = machine.read("a", "orders-0", "partition.metadata")
-        machine.write(left, "a", "orders-0", "partition.metadata")
+        machine.write(content[:kept] + fill, "a", "orders-0", "partition.metadata")
         log = machine.start(topics=orders()).get_log("orders", 0)
         assert log is not None
         assert machine.read("a", "orders-0", "partition.metadata") == content
