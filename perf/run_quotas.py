@@ -8,10 +8,11 @@
   thread's time for each; their time is read off the broker's own LocalTimeMs, which is counted apart from quotas. What
   connections cost the network threads is charged too, and little beside requests of this size.
 
-A quota lets ten seconds' worth through at once, and again when that is forgotten eleven seconds later: that is Kafka's
-algorithm. So nothing is counted before the warm-up is over, and less than a minute says little. Reported are the rate
-over the measured time, its ratio to the quota, and what clients were told of throttling: librdkafka's throttle events,
-and `throttle_time_ms` in the answers. With --bootstrap-server another broker is measured, without `request`.
+A quota lets ten seconds' worth through at once after silence, so nothing is counted before the warm-up is over.
+Apache Kafka lets it through again when that is forgotten eleven seconds later, so less than a minute of it says
+little. Reported are the rate over the measured time, its ratio to the quota, and what clients were told of throttling:
+librdkafka's throttle events, and `throttle_time_ms` in the answers. With --bootstrap-server another broker is
+measured, without `request`.
 """
 
 from __future__ import annotations

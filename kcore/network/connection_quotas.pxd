@@ -6,17 +6,18 @@ from libcpp.unordered_map cimport unordered_map
 from kcore.network.endpoint cimport Endpoint
 from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport pthread_mutex_t
-from kcore.quota.sampled_rate cimport SampledRate
+from kcore.quota.token_bucket cimport TokenBucket
 
 cdef enum ConnectionVerdict:
     CONNECTION_ADMITTED = 0
     CONNECTION_TOO_MANY = 1      # from its address: close it
     CONNECTION_TOO_SOON = 2      # from its address: close it when its throttle time is over
 
-# One client address. `rate` is made when the address first has a bound on it.
+# One client address.
 cdef struct AddressState:
     int64_t count
-    SampledRate* rate
+    bint is_measured             # `bucket` is in use, since the address has had a bound on its rate
+    TokenBucket bucket
     int64_t last_used_ms
 
 cdef enum:
@@ -26,8 +27,9 @@ cdef enum:
 cdef class ConnectionQuotas:
     cdef Disk disk
     cdef pthread_mutex_t lock
-    cdef int32_t windows
     cdef int64_t window_ms
+    cdef int64_t memory_ms       # all windows
+    cdef int64_t burst_ms        # how much time's worth of connections may come at once
     cdef int wakeup              # of the acceptor, an eventfd; -1 before there is one
     cdef bint acceptor_waits     # for a connection to end
     cdef int32_t protected_listener  # has its connections whatever the broker has open; -1 for none
@@ -42,7 +44,7 @@ cdef class ConnectionQuotas:
     cdef int64_t[64] of_listener
     cdef int64_t claimed         # connections that processors are about to close because there are too many
     cdef int32_t exceeded        # whether there are more than max_total, for processors to read
-    cdef SampledRate[65] rates
+    cdef TokenBucket[65] buckets
     cdef unordered_map[string, AddressState] addresses
 
     # The acceptor's thread.
@@ -64,6 +66,7 @@ cdef class ConnectionQuotas:
 
     cdef bint is_slot_free(self, int32_t listener) noexcept nogil
     cdef int64_t count_in(self, int index, int64_t now_ms) noexcept nogil
+    cdef int64_t use_slot(self, TokenBucket* bucket, double bound, int64_t now_ms) noexcept nogil
     cdef AddressState* state_of(self, const string& address) noexcept nogil
     cdef void forget_addresses(self, int64_t now_ms, bint all_idle) noexcept nogil
     cdef double rate_of_address(self, const string& address) noexcept nogil

@@ -8,9 +8,10 @@ silent for longest. A listener also waits where connections come faster than `ma
 A client beyond `max.connections.per.ip` is closed at once; one that comes faster than the quota of its address
 (`connection_creation_rate`) is not served either, and closed when its throttle time is over, so that it learns patience.
 
-Rates are those of client quotas (`kcore/quota/sampled_rate.pyx`); nobody waits for longer than a window.
+Connections use tokens, as client quotas do (`kcore/quota/token_bucket.pyx`). Nobody waits for longer than a window, and no more is
+remembered as owed than comes back in the time that is measured over.
 
-Bounds: an address without connections is forgotten when its rate says nothing any more, and in any case before there
+Bounds: an address without connections is forgotten when its tokens are all back, and in any case before there
 are more than MAX_ADDRESSES of them.
 
 Concurrency: one lock, held for a few hundred instructions, under which nothing else is taken. Only the acceptor admits.
@@ -19,7 +20,6 @@ Concurrency: one lock, held for a few hundred instructions, under which nothing 
 from cython.operator cimport dereference, preincrement
 from libc.math cimport HUGE_VAL
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
@@ -30,7 +30,7 @@ from kcore.platform.sync cimport (
     atomic_load_32, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
     pthread_mutex_unlock,
 )
-from kcore.quota.sampled_rate cimport SampledRate, rate_free, rate_init, rate_record, rate_throttle_ms
+from kcore.quota.token_bucket cimport TokenBucket, bucket_init, bucket_refill, bucket_wait_ms
 
 cdef extern from "<arpa/inet.h>" nogil:
     int inet_pton(int family, const char* text, void* out)
@@ -73,8 +73,9 @@ cdef class ConnectionQuotas:
     def __init__(self, Disk disk not None, int windows=11, int window_s=1):
         cdef int index
         self.disk = disk
-        self.windows = windows
-        self.window_ms = 1000 * window_s
+        self.window_ms = <int64_t>1000 * window_s
+        self.memory_ms = windows * self.window_ms
+        self.burst_ms = max(1, windows - 1) * self.window_ms
         self.protected_listener = -1
         self.max_total = self.max_of_address = INT32_MAX
         self.max_address_rate = HUGE_VAL
@@ -82,17 +83,9 @@ cdef class ConnectionQuotas:
             self.max_of_listener[index] = INT32_MAX
         for index in range(RATES):
             self.max_rates[index] = HUGE_VAL
-            if not rate_init(&self.rates[index], windows, self.window_ms):
-                raise MemoryError
+            bucket_init(&self.buckets[index])
 
     def __dealloc__(self):
-        cdef int index
-        cdef unordered_map[string, AddressState].iterator found = self.addresses.begin()
-        while found != self.addresses.end():
-            free_rate(dereference(found).second.rate)
-            preincrement(found)
-        for index in range(RATES):
-            rate_free(&self.rates[index])
         pthread_mutex_destroy(&self.lock)
 
     # --- limits ----------------------------------------------------------------------------------------------------
@@ -168,16 +161,20 @@ cdef class ConnectionQuotas:
     cdef int64_t count_in(self, int index, int64_t now_ms) noexcept nogil:
         if self.max_rates[index] == HUGE_VAL:
             return 0
-        rate_record(&self.rates[index], 1, now_ms)
-        return min(self.window_ms, rate_throttle_ms(&self.rates[index], self.max_rates[index], now_ms))
+        return self.use_slot(&self.buckets[index], self.max_rates[index], now_ms)
+
+    cdef int64_t use_slot(self, TokenBucket* bucket, double bound, int64_t now_ms) noexcept nogil:
+        bucket_refill(bucket, bound, self.burst_ms, now_ms)
+        # Not less than one afterwards, so that it can be given back.
+        bucket.tokens = max(bucket.tokens, -bound * self.memory_ms / 1000) - 1
+        return min(self.window_ms, bucket_wait_ms(bucket, bound))
 
     cdef void forget_attempt(self, int32_t listener) noexcept nogil:
-        cdef int64_t now_ms = self.disk.operations.monotonic_ns(self.disk.operations.context) // 1000000
         pthread_mutex_lock(&self.lock)
         if listener != self.protected_listener and self.max_rates[<int>BROKER_RATE] < HUGE_VAL:
-            rate_record(&self.rates[<int>BROKER_RATE], -1, now_ms)
+            self.buckets[<int>BROKER_RATE].tokens += 1
         if self.max_rates[listener] < HUGE_VAL:
-            rate_record(&self.rates[listener], -1, now_ms)
+            self.buckets[listener].tokens += 1
         pthread_mutex_unlock(&self.lock)
 
     cdef bint is_slot_free(self, int32_t listener) noexcept nogil:
@@ -210,14 +207,14 @@ cdef class ConnectionQuotas:
         state.last_used_ms = now_ms
         rate = self.rate_of_address(address)
         bound[0] = 0
-        if rate < HUGE_VAL and state.rate == NULL:
-            state.rate = new_rate(self.windows, self.window_ms)
-        if rate < HUGE_VAL and state.rate != NULL:
-            rate_record(state.rate, 1, now_ms)
-            bound[0] = min(self.window_ms, rate_throttle_ms(state.rate, rate, now_ms))
+        if rate < HUGE_VAL and not state.is_measured:
+            state.is_measured = True
+            bucket_init(&state.bucket)
+        if rate < HUGE_VAL:
+            bound[0] = self.use_slot(&state.bucket, rate, now_ms)
             if bound[0]:
                 # Nothing is counted of who is not served.
-                rate_record(state.rate, -1, now_ms)
+                state.bucket.tokens += 1
                 verdict = CONNECTION_TOO_SOON
         if verdict == CONNECTION_ADMITTED:
             override = self.address_overrides.find(address)
@@ -229,7 +226,7 @@ cdef class ConnectionQuotas:
             self.total += 1
             self.of_listener[listener] += 1
             self.note_excess()
-        elif state.count == 0 and state.rate == NULL:
+        elif state.count == 0 and not state.is_measured:
             self.addresses.erase(address)
         pthread_mutex_unlock(&self.lock)
         return verdict
@@ -244,13 +241,12 @@ cdef class ConnectionQuotas:
         return dereference(override).second
 
     cdef void forget_addresses(self, int64_t now_ms, bint all_idle) noexcept nogil:
-        """Those without connections, of which no window has anything, or all of them."""
+        """Those without connections whose tokens are all back, or all of them."""
         cdef unordered_map[string, AddressState].iterator found = self.addresses.begin()
         cdef AddressState* state
         while found != self.addresses.end():
             state = &dereference(found).second
-            if state.count == 0 and (all_idle or now_ms - state.last_used_ms >= self.windows * self.window_ms):
-                free_rate(state.rate)
+            if state.count == 0 and (all_idle or now_ms - state.last_used_ms >= self.memory_ms):
                 found = self.addresses.erase(found)
             else:
                 preincrement(found)
@@ -268,7 +264,7 @@ cdef class ConnectionQuotas:
         if found != self.addresses.end():
             state = &dereference(found).second
             state.count -= 1
-            if state.count == 0 and state.rate == NULL:
+            if state.count == 0 and not state.is_measured:
                 self.addresses.erase(found)
         self.note_excess()
         if self.acceptor_waits:
@@ -323,17 +319,3 @@ cdef class ConnectionQuotas:
             count = <int64_t>self.addresses.size()
             pthread_mutex_unlock(&self.lock)
         return count
-
-
-cdef SampledRate* new_rate(int32_t windows, int64_t window_ms) noexcept nogil:
-    cdef SampledRate* rate = <SampledRate*>calloc(1, sizeof(SampledRate))
-    if rate != NULL and not rate_init(rate, windows, window_ms):
-        free(rate)
-        return NULL
-    return rate
-
-
-cdef void free_rate(SampledRate* rate) noexcept nogil:
-    if rate != NULL:
-        rate_free(rate)
-        free(rate)

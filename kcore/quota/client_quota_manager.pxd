@@ -5,7 +5,7 @@ from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport pthread_mutex_t
-from kcore.quota.sampled_rate cimport SampledRate
+from kcore.quota.token_bucket cimport TokenBucket
 
 cdef enum QuotaType:
     QUOTA_PRODUCE = 0            # bytes a second
@@ -20,9 +20,7 @@ cdef enum:
 cdef struct QuotaSensor:
     int32_t references           # of clients that are measured by it
     double bound
-    SampledRate rate             # all but QUOTA_CONTROLLER_MUTATION
-    double tokens                # QUOTA_CONTROLLER_MUTATION
-    int64_t refilled_ms
+    TokenBucket bucket
     size_t key_size              # the bytes of its key follow
 
 # One client id of one user.
@@ -43,8 +41,9 @@ cdef class ClientQuotaManager:
     cdef Disk disk
     cdef pthread_mutex_t lock
     cdef int32_t enabled         # a bit for each QuotaType that has any quota
-    cdef int32_t[4] windows
-    cdef int64_t[4] window_ms
+    cdef int64_t window_ms
+    cdef int64_t memory_ms       # all windows
+    cdef int64_t[4] burst_ms     # by QuotaType: how much time's worth may be used at once after silence
     cdef unordered_map[string, double] limits
     cdef unordered_map[string, QuotaSensor*] sensors
     cdef int64_t revision
@@ -62,14 +61,14 @@ cdef class ClientQuotaManager:
     cdef QuotaClient* pin(self, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
                           int32_t client_id_size) noexcept nogil
     cdef void unpin(self, QuotaClient* client) noexcept nogil
-    # Adds an amount of a rate and answers for how many milliseconds the client is to be throttled.
+    # Uses an amount and answers for how many milliseconds the client is to be throttled.
     cdef int64_t charge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil
-    # Takes back what was charged, since the client was not given it.
-    cdef void uncharge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil
-    # More than this charged at once is throttled however long the client has been silent; infinite without a quota.
-    cdef double most_at_once(self, QuotaClient* client, QuotaType type) noexcept nogil
-    # Controller mutations; strictly: a positive answer means that they are refused, not that they were counted.
-    cdef int64_t mutate(self, QuotaClient* client, double amount, bint strictly, int64_t now_ms) noexcept nogil
+    # A positive answer means that it is refused, not that it was used: until when the quota is exceeded, and for a fetch
+    # until its turn. Who has not exceeded it may do so once, however much it takes.
+    cdef int64_t charge_strictly(self, QuotaClient* client, QuotaType type, double amount,
+                                 int64_t now_ms) noexcept nogil
+    # What may be used without exceeding the quota, and at least what comes back in a window; infinite without a quota.
+    cdef double most_at_once(self, QuotaClient* client, QuotaType type, int64_t now_ms) noexcept nogil
 
     cdef QuotaClient* pin_named(self, str user, str client_id) except NULL
     cdef QuotaClient* find(self, uint64_t hash, const uint8_t* user, int32_t user_size, const uint8_t* client_id,

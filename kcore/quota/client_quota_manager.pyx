@@ -1,12 +1,15 @@
 """Who may use how much: quotas of users and client ids, charged without the GIL (ClientQuotaManager, KIP-13, KIP-55).
 
 Of all quotas that match a client the most specific one applies, in the order of `LEVELS`; it also says what is measured
-together: all clients of a user, all users of a client id, or one client id of one user. Bytes and request time are rates
-(`sampled_rate.pyx`), controller mutations are tokens that come back at the rate of the quota and add up to at most
-the measured time's worth (`TokenBucket`, KIP-599).
+together: all clients of a user, all users of a client id, or one client id of one user. What may be used are tokens that
+come back at the rate of the quota (`token_bucket.pyx`). Bytes and request time add up to one window's worth less than is
+measured over, as in Kafka; controller mutations to all of it (KIP-599).
+
+Nobody waits for longer than a window for request time, which was used already and cannot be had back: so no more of it is
+remembered as owed than comes back in the measured time.
 
 Limits are replaced as a whole. A client that was seen before chooses its sensors anew when it is charged next; a sensor that
-stays keeps what it has measured, under its new bound.
+stays keeps its tokens, and what it owes, under its new bound.
 
 Bounds: MAX_CLIENTS clients are remembered, the least recently used are forgotten for new ones, and each of them after
 EXPIRY_MS without a request; what was measured goes with the last client that it was measured of.
@@ -16,8 +19,8 @@ quota of a type nobody comes here: `is_enabled` is one load.
 """
 
 from cython.operator cimport dereference
-from libc.math cimport HUGE_VAL, llround
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.math cimport HUGE_VAL
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 from libcpp.string cimport string
@@ -27,7 +30,7 @@ from kcore.platform.sync cimport (
     atomic_load_32, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
     pthread_mutex_unlock,
 )
-from kcore.quota.sampled_rate cimport rate_free, rate_init, rate_measure, rate_record, rate_throttle_ms
+from kcore.quota.token_bucket cimport bucket_init, bucket_refill, bucket_turn_ms, bucket_wait_ms
 
 PRODUCE = QUOTA_PRODUCE
 FETCH = QUOTA_FETCH
@@ -109,9 +112,11 @@ cdef class ClientQuotaManager:
         if min(windows, window_s, mutation_windows, mutation_window_s) < 1:
             raise ValueError("windows are counted and measured from 1 on")
         self.disk = disk
+        self.window_ms = <int64_t>1000 * window_s
+        self.memory_ms = windows * self.window_ms
         for type in range(QUOTA_TYPES):
-            self.windows[type] = mutation_windows if type == QUOTA_CONTROLLER_MUTATION else windows
-            self.window_ms[type] = 1000 * (mutation_window_s if type == QUOTA_CONTROLLER_MUTATION else window_s)
+            self.burst_ms[type] = max(1, windows - 1) * self.window_ms
+        self.burst_ms[<int>QUOTA_CONTROLLER_MUTATION] = <int64_t>1000 * mutation_windows * mutation_window_s
         self.buckets = <QuotaClient**>calloc(BUCKETS, sizeof(QuotaClient*))
         if self.buckets == NULL:
             raise MemoryError
@@ -305,12 +310,11 @@ cdef class ClientQuotaManager:
             sensor = dereference(found).second
         else:
             sensor = <QuotaSensor*>calloc(1, sizeof(QuotaSensor) + key.size())
-            if sensor == NULL or not rate_init(&sensor.rate, self.windows[<int>type], self.window_ms[<int>type]):
-                free(sensor)
+            if sensor == NULL:
                 return NULL
             sensor.key_size = key.size()
             memcpy(<void*>(sensor + 1), key.data(), key.size())
-            sensor.tokens = HUGE_VAL
+            bucket_init(&sensor.bucket)
             self.sensors[key] = sensor
         sensor.references += 1
         sensor.bound = bound
@@ -324,7 +328,6 @@ cdef class ClientQuotaManager:
         if sensor.references == 0:
             key.assign(<const char*>(sensor + 1), sensor.key_size)
             self.sensors.erase(key)
-            rate_free(&sensor.rate)
             free(sensor)
 
     # --- charging --------------------------------------------------------------------------------------------------
@@ -335,52 +338,41 @@ cdef class ClientQuotaManager:
         pthread_mutex_lock(&self.lock)
         sensor = self.sensor_of(client, type)
         if sensor != NULL:
-            rate_record(&sensor.rate, amount, now_ms)
-            throttle_ms = rate_throttle_ms(&sensor.rate, sensor.bound, now_ms)
+            bucket_refill(&sensor.bucket, sensor.bound, self.burst_ms[<int>type], now_ms)
+            sensor.bucket.tokens -= amount
+            if type == QUOTA_REQUEST:
+                sensor.bucket.tokens = max(sensor.bucket.tokens, -sensor.bound * self.memory_ms / 1000)
+            throttle_ms = wait_of(sensor, type)
         pthread_mutex_unlock(&self.lock)
-        # Time that was used already cannot be had back: Kafka never waits longer than a window for it.
-        return min(throttle_ms, self.window_ms[<int>type]) if type == QUOTA_REQUEST else throttle_ms
+        return min(throttle_ms, self.window_ms) if type == QUOTA_REQUEST else throttle_ms
 
-    cdef void uncharge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil:
+    cdef int64_t charge_strictly(self, QuotaClient* client, QuotaType type, double amount,
+                                 int64_t now_ms) noexcept nogil:
         cdef QuotaSensor* sensor
+        cdef int64_t throttle_ms = 0
         pthread_mutex_lock(&self.lock)
         sensor = self.sensor_of(client, type)
         if sensor != NULL:
-            rate_record(&sensor.rate, -amount, now_ms)
+            bucket_refill(&sensor.bucket, sensor.bound, self.burst_ms[<int>type], now_ms)
+            throttle_ms = wait_of(sensor, type)
+            if throttle_ms == 0:
+                sensor.bucket.tokens -= amount
+            elif type == QUOTA_FETCH:
+                # It will ask again when its time is over; of mutations nobody knows.
+                throttle_ms = bucket_turn_ms(&sensor.bucket, sensor.bound, amount, self.burst_ms[<int>type], now_ms)
         pthread_mutex_unlock(&self.lock)
+        return throttle_ms
 
-    cdef double most_at_once(self, QuotaClient* client, QuotaType type) noexcept nogil:
+    cdef double most_at_once(self, QuotaClient* client, QuotaType type, int64_t now_ms) noexcept nogil:
         cdef QuotaSensor* sensor
         cdef double most = HUGE_VAL
         pthread_mutex_lock(&self.lock)
         sensor = self.sensor_of(client, type)
         if sensor != NULL:
-            most = sensor.bound * (self.windows[<int>type] - 1) * self.window_ms[<int>type] / 1000
+            bucket_refill(&sensor.bucket, sensor.bound, self.burst_ms[<int>type], now_ms)
+            most = max(sensor.bucket.tokens, sensor.bound * self.window_ms / 1000)
         pthread_mutex_unlock(&self.lock)
         return most
-
-    cdef int64_t mutate(self, QuotaClient* client, double amount, bint strictly, int64_t now_ms) noexcept nogil:
-        cdef QuotaSensor* sensor
-        cdef double most, missing = 0
-        pthread_mutex_lock(&self.lock)
-        sensor = self.sensor_of(client, QUOTA_CONTROLLER_MUTATION)
-        # An infinite quota, which may be set, can be neither measured nor exceeded.
-        if sensor != NULL and sensor.bound < HUGE_VAL:
-            most = (sensor.bound * self.windows[<int>QUOTA_CONTROLLER_MUTATION]
-                    * self.window_ms[<int>QUOTA_CONTROLLER_MUTATION] / 1000)
-            sensor.tokens = min(most, sensor.tokens + sensor.bound * (now_ms - sensor.refilled_ms) / 1000)
-            sensor.refilled_ms = now_ms
-            if not (strictly and sensor.tokens < 0):
-                sensor.tokens -= amount
-                missing = 0 if strictly else -sensor.tokens
-            else:
-                missing = -sensor.tokens
-            missing = missing / sensor.bound * 1000
-        pthread_mutex_unlock(&self.lock)
-        if missing <= 0:
-            return 0
-        # Less than half a millisecond is a refusal all the same.
-        return max(<int64_t>1, <int64_t>llround(missing)) if missing < INT32_MAX else INT32_MAX
 
     # --- for Python ------------------------------------------------------------------------------------------------
 
@@ -402,8 +394,11 @@ cdef class ClientQuotaManager:
         """Whether any client has a quota of this type."""
         return self.is_enabled(<QuotaType>type)
 
-    def charge_client(self, int type, str user, str client_id, double amount, now_ms=None) -> int:
-        """Adds an amount of bytes, or of percent of a second; for how many milliseconds the client is to be throttled."""
+    def charge_client(self, int type, str user, str client_id, double amount, now_ms=None, bint strictly=False) -> int:
+        """Uses bytes, percent of a second or partitions; for how many milliseconds the client is to be throttled.
+
+        Strictly, nothing is used by a client that has exceeded its quota, and one that has not may exceed it once.
+        """
         cdef QuotaClient* client
         cdef int64_t now = self.now_ms() if now_ms is None else now_ms
         cdef int64_t throttle_ms
@@ -411,62 +406,43 @@ cdef class ClientQuotaManager:
             return 0
         client = self.pin_named(user, client_id)
         with nogil:
-            throttle_ms = self.charge(client, <QuotaType>type, amount, now)
+            if strictly:
+                throttle_ms = self.charge_strictly(client, <QuotaType>type, amount, now)
+            else:
+                throttle_ms = self.charge(client, <QuotaType>type, amount, now)
             self.unpin(client)
         return throttle_ms
 
-    def uncharge_client(self, int type, str user, str client_id, double amount, now_ms=None) -> None:
-        """Takes back what was charged, since the client was not given it."""
+    def most_at_once_for(self, int type, str user, str client_id, now_ms=None) -> float:
+        """The largest answer that is to be made; infinite without a quota."""
         cdef QuotaClient* client
         cdef int64_t now = self.now_ms() if now_ms is None else now_ms
-        if not self.enables(type):
-            return
-        client = self.pin_named(user, client_id)
-        with nogil:
-            self.uncharge(client, <QuotaType>type, amount, now)
-            self.unpin(client)
-
-    def most_at_once_for(self, int type, str user, str client_id) -> float:
-        """What can be charged at once without being throttled after silence; infinite without a quota."""
-        cdef QuotaClient* client
         cdef double most
         if not self.enables(type):
             return HUGE_VAL
         client = self.pin_named(user, client_id)
         with nogil:
-            most = self.most_at_once(client, <QuotaType>type)
+            most = self.most_at_once(client, <QuotaType>type, now)
             self.unpin(client)
         return most
 
-    def mutate_for(self, str user, str client_id, double amount, bint strictly, now_ms=None) -> int:
-        """Counts controller mutations; strictly, a positive answer is the time after which they may be tried again."""
-        cdef QuotaClient* client
-        cdef int64_t now = self.now_ms() if now_ms is None else now_ms
-        cdef int64_t throttle_ms
-        if not self.enables(QUOTA_CONTROLLER_MUTATION):
-            return 0
-        client = self.pin_named(user, client_id)
-        with nogil:
-            throttle_ms = self.mutate(client, amount, strictly, now)
-            self.unpin(client)
-        return throttle_ms
-
-    def rate_of(self, int type, str user, str client_id, now_ms=None) -> tuple[float, float] | None:
-        """The measured rate and its bound; None when no quota applies to the client."""
+    def tokens_of(self, int type, str user, str client_id, now_ms=None) -> tuple[float, float] | None:
+        """What the client may use now, negative in debt, and its quota; None when no quota applies to it."""
         cdef QuotaClient* client
         cdef QuotaSensor* sensor
         cdef int64_t now = self.now_ms() if now_ms is None else now_ms
-        cdef double rate = 0, bound = 0
+        cdef double tokens = 0, bound = 0
         client = self.pin_named(user, client_id)
         with nogil:
             pthread_mutex_lock(&self.lock)
             sensor = self.sensor_of(client, <QuotaType>type)
             if sensor != NULL:
-                rate = rate_measure(&sensor.rate, now)
+                bucket_refill(&sensor.bucket, sensor.bound, self.burst_ms[type], now)
+                tokens = sensor.bucket.tokens
                 bound = sensor.bound
             pthread_mutex_unlock(&self.lock)
             self.unpin(client)
-        return None if sensor == NULL else (rate, bound)
+        return None if sensor == NULL else (tokens, bound)
 
     @property
     def client_count(self) -> int:
@@ -480,13 +456,21 @@ cdef class ClientQuotaManager:
 
     @property
     def sensor_count(self) -> int:
-        """How many rates and token buckets are kept."""
+        """How many token buckets are kept."""
         cdef size_t count
         with nogil:
             pthread_mutex_lock(&self.lock)
             count = self.sensors.size()
             pthread_mutex_unlock(&self.lock)
         return count
+
+
+cdef int64_t wait_of(const QuotaSensor* sensor, QuotaType type) noexcept nogil:
+    cdef int64_t wait_ms = bucket_wait_ms(&sensor.bucket, sensor.bound)
+    if type == QUOTA_CONTROLLER_MUTATION and sensor.bucket.tokens < 0:
+        # Less than half a millisecond is a refusal all the same.
+        wait_ms = max(<int64_t>1, wait_ms)
+    return wait_ms
 
 
 cdef Scope scope_of(str name):

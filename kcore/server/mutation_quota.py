@@ -7,6 +7,7 @@ it, and throttled afterwards.
 from __future__ import annotations
 
 from kcore import errors
+from kcore.quota.client_quota_manager import CONTROLLER_MUTATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ def mutation_quota(context: RequestContext, strict_since: int | None = None) -> 
     strictly = strict_since is not None and context.api_version >= strict_since
 
     def apply(partitions: int) -> None:
-        quotas = context.broker.client_quotas
-        throttle_ms = quotas.mutate_for(context.user, context.client_id, partitions, strictly)
-        context.throttle(throttle_ms)
+        throttle_ms = context.charge(CONTROLLER_MUTATION, partitions, strictly=strictly)
         if throttle_ms and strictly:
             raise errors.ThrottlingQuotaExceededError("The throttling quota has been exceeded.")
 

@@ -128,15 +128,16 @@ class RequestContext:
         """For how long the connection is to be muted, as far as is known."""
         return self._throttle_ms
 
-    def charge(self, quota_type: int, amount: float) -> int:
-        """Charges bytes to the client's quota; answers, and remembers, for how long it is to be throttled."""
-        throttle_ms = self.broker.client_quotas.charge_client(quota_type, self.user, self.client_id, amount)
+    def charge(self, quota_type: int, amount: float, *, strictly: bool = False) -> int:
+        """Charges the client's quota; answers, and remembers, for how long it is to be throttled.
+
+        Strictly, a client that has exceeded its quota is not charged: it must not be given what it asks for.
+        """
+        throttle_ms = self.broker.client_quotas.charge_client(
+            quota_type, self.user, self.client_id, amount, strictly=strictly
+        )
         self.throttle(throttle_ms)
         return throttle_ms
-
-    def uncharge(self, quota_type: int, amount: float) -> None:
-        """Takes back what was charged: the client is not given it, though it is throttled."""
-        self.broker.client_quotas.uncharge_client(quota_type, self.user, self.client_id, amount)
 
     def throttle(self, throttle_ms: int) -> None:
         """Mutes the connection after the answer; of several times the longest counts."""

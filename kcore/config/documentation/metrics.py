@@ -9,8 +9,10 @@ TEXTS = {
         "Whether the JMX reporter is added to those of metric.reporters; there is no JMX without a Java machine."
     ),
     "client.quota.callback.class": "A Java class that decides about quotas; it cannot be loaded here.",
-    "controller.quota.window.num": "The samples over which the rate of changed partitions is measured for a quota.",
-    "controller.quota.window.size.seconds": "The length of one such sample.",
+    "controller.quota.window.num": (
+        "As many windows' worth of changed partitions may be used at once by a client that changed none for as long."
+    ),
+    "controller.quota.window.size.seconds": "The length of one such window.",
     "kafka.metrics.polling.interval.secs": "How often Kafka's older metrics reporters are asked.",
     "kafka.metrics.reporters": "Java classes of Kafka's older metrics reporters.",
     "metric.reporters": "Java classes that are told of metrics.",
@@ -35,8 +37,10 @@ TEXTS = {
     ),
     "metrics.recording.level": "The level of detail that sensors record: INFO, DEBUG or TRACE.",
     "metrics.sample.window.ms": "The length of one such sample.",
-    "quota.window.num": "The samples that a quota is measured over.",
-    "quota.window.size.seconds": "The length of one such sample.",
+    "quota.window.num": (
+        "One more than the windows whose worth of a quota may be used at once by who used nothing for as long."
+    ),
+    "quota.window.size.seconds": "The length of one such window.",
     "replication.quota.window.num": "The samples over which throttled replication is measured.",
     "replication.quota.window.size.seconds": "The length of one such sample.",
     "telemetry.max.bytes": "The largest batch of metrics that a client may push (KIP-714).",

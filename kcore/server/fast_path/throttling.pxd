@@ -14,7 +14,7 @@ cdef struct QuotaCharge:
 cdef int32_t charge_produce(ClientQuotaManager quotas, const NativeRequest* request, bint is_answered) noexcept nogil
 # Until charge_end.
 cdef void charge_begin(QuotaCharge* charge, ClientQuotaManager quotas, const NativeRequest* request) noexcept nogil
-# The largest answer that is not bound to be throttled.
+# The largest answer that is to be read: what its quota has left, and at least a window's worth.
 cdef int32_t charge_most_bytes(const QuotaCharge* charge, ClientQuotaManager quotas) noexcept nogil
 # The request waits from here on: that is not its time.
 cdef void charge_pause(QuotaCharge* charge, ClientQuotaManager quotas) noexcept nogil

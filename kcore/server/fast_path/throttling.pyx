@@ -1,8 +1,10 @@
 """What native produce and fetch requests are charged for, and what their clients are throttled for (KafkaApis).
 
-Bytes of a produce are those of its request, bytes of a fetch about those of its answer. A fetch beyond its quota is answered
-without records and not charged for them: its client asks again when its connection goes on. The time of both is what
-they took of the processor, with what it spent on the connection before them.
+Bytes of a produce are those of its request, bytes of a fetch about those of its answer. A fetch of a client that has exceeded
+its quota is answered without records and not charged for them: it asks again when its connection goes on. Kafka does
+so when the quota would be exceeded by this very answer; then clients that share it and ask for less would always be
+served first, and records that come in more than ten windows' worth at once never. The time of both is what they took of the
+processor, with what it spent on the connection before them.
 """
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
@@ -53,7 +55,7 @@ cdef int32_t charge_most_bytes(const QuotaCharge* charge, ClientQuotaManager quo
     cdef double most
     if charge.client == NULL:
         return INT32_MAX
-    most = quotas.most_at_once(charge.client, QUOTA_FETCH)
+    most = quotas.most_at_once(charge.client, QUOTA_FETCH, quotas.now_ms())
     return <int32_t>most if most < INT32_MAX else INT32_MAX
 
 
@@ -66,18 +68,18 @@ cdef void charge_pause(QuotaCharge* charge, ClientQuotaManager quotas) noexcept 
 cdef int32_t charge_fetch(QuotaCharge* charge, ClientQuotaManager quotas, int32_t partition_count,
                           int64_t record_bytes) noexcept nogil:
     cdef double size_bytes = <double>(HEAD_BYTES + <int64_t>PARTITION_BYTES * partition_count + record_bytes)
-    cdef int64_t now_ns, throttle_ms
+    cdef int64_t now_ns
+    cdef int64_t throttle_ms = 0
     if charge.client == NULL:
         return 0
     charge_pause(charge, quotas)
     now_ns = quotas.now_ns()
-    throttle_ms = quotas.charge(charge.client, QUOTA_FETCH, size_bytes, now_ns // NANOSECONDS_PER_MS)
     if charge.used_ns:
-        throttle_ms = max(throttle_ms, charge_time(quotas, charge.client, charge.used_ns, now_ns))
+        throttle_ms = charge_time(quotas, charge.client, charge.used_ns, now_ns)
         charge.used_ns = 0
-    if throttle_ms:
-        quotas.uncharge(charge.client, QUOTA_FETCH, size_bytes, now_ns // NANOSECONDS_PER_MS)
-    return <int32_t>throttle_ms
+    # Nothing is used of an answer that its time keeps back; it may still have to wait for longer.
+    return <int32_t>max(throttle_ms, quotas.charge_strictly(
+        charge.client, QUOTA_FETCH, 0 if throttle_ms else size_bytes, now_ns // NANOSECONDS_PER_MS))
 
 
 cdef void charge_end(QuotaCharge* charge, ClientQuotaManager quotas) noexcept nogil:

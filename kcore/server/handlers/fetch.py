@@ -294,7 +294,7 @@ def make_fetch(context: RequestContext, request: Any, isolation: int) -> Fetch:
 
 
 def quota_bytes(context: RequestContext) -> int:
-    """The largest answer that is not bound to be throttled."""
+    """The largest answer that is to be read: what the quota has left, and at least a window's worth."""
     return int(
         min(INT_MAX, context.broker.client_quotas.most_at_once_for(FETCH_QUOTA, context.user, context.client_id))
     )
@@ -305,11 +305,9 @@ def is_throttled(context: RequestContext, attempt: FetchAttempt) -> bool:
     counts = sum(1 for outcome in attempt.outcomes if not isinstance(outcome, FetchError) and outcome.records)
     size_bytes = HEAD_BYTES + PARTITION_BYTES * counts + attempt.size_bytes
     context.charge_time()
-    context.charge(FETCH_QUOTA, size_bytes)
-    if not context.throttle_ms:
-        return False
-    context.uncharge(FETCH_QUOTA, size_bytes)
-    return True
+    # Nothing is used of an answer that its time keeps back; it may still have to wait for longer.
+    context.charge(FETCH_QUOTA, 0 if context.throttle_ms else size_bytes, strictly=True)
+    return context.throttle_ms > 0
 
 
 def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, bool]:
