@@ -37,6 +37,7 @@ class ServerArguments(NamedTuple):
     data_dir: str | None = None
     port: int | None = None
     output: str = TABLE
+    rebuild_metadata: bool = False
 
 
 def plain_arguments(arguments: Sequence[str]) -> ServerArguments | None:
@@ -45,10 +46,13 @@ def plain_arguments(arguments: Sequence[str]) -> ServerArguments | None:
         return None
     values: dict[str, str] = {}
     overrides: list[str] = []
+    rebuild_metadata = False
     rest = iter(arguments)
     for argument in rest:
         if argument == "--override":
             overrides.append(next(rest, ""))
+        elif argument == "--rebuild-metadata":
+            rebuild_metadata = True
         elif argument in ("--data-dir", "--port", "-o", "--output"):
             values[argument.removeprefix("-o") or "--output"] = next(rest, "")
         elif argument.startswith("-") or "file" in values:
@@ -60,7 +64,9 @@ def plain_arguments(arguments: Sequence[str]) -> ServerArguments | None:
     if not is_plain or (port is not None and not (port.isdecimal() and int(port) <= MAX_PORT)):
         return None
     number = None if port is None else int(port)
-    return ServerArguments(values.get("file"), tuple(overrides), values.get("--data-dir"), number, output)
+    return ServerArguments(
+        values.get("file"), tuple(overrides), values.get("--data-dir"), number, output, rebuild_metadata
+    )
 
 
 def serve(arguments: ServerArguments) -> int:
@@ -77,7 +83,7 @@ def serve(arguments: ServerArguments) -> int:
         _announce(broker, arguments.output)
 
     try:
-        return run(properties, on_started=on_started)
+        return run(properties, on_started=on_started, rebuild_metadata=arguments.rebuild_metadata)
     except ConfigException as error:
         raise UsageFailure(f"{arguments.properties_file or 'configuration'}: {error}") from None
     except OSError as error:

@@ -21,6 +21,12 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
     help="Where the logs are kept. Default: log.dirs of the file, or else $KCLI_DATA_DIR, or else ~/.local/share/kcli.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
+@click.option(
+    "--rebuild-metadata",
+    is_flag=True,
+    help="Where the metadata store is lost or damaged: make topics, their ids and partitions known again from the log "
+    "directories. Configurations and quotas cannot be recovered; a sound store is used as it is.",
+)
 @click.option("-daemon", "daemon", is_flag=True, hidden=True)
 @click.option(
     "-o",
@@ -35,6 +41,7 @@ def command(
     overrides: tuple[str, ...],
     data_dir: str | None,
     port: int | None,
+    rebuild_metadata: bool,
     daemon: bool,
     output: str,
 ) -> int:
@@ -45,4 +52,4 @@ def command(
     """
     if daemon:
         raise UsageFailure("-daemon: the broker stays in the foreground; put it under systemd, or behind `&`")
-    return serve(ServerArguments(properties_file, overrides, data_dir, port, output))
+    return serve(ServerArguments(properties_file, overrides, data_dir, port, output, rebuild_metadata))

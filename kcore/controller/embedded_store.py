@@ -25,10 +25,11 @@ The data plane never comes here, and the file is the one thing that is stored wi
 from __future__ import annotations
 
 import os
+from errno import EDQUOT, ENOSPC
 
 from kcore import errors
 from kcore.controller.local_store import LocalMetadataStore, StoredState
-from kcore.controller.metadata_store import MetadataStoreError
+from kcore.controller.metadata_store import MetadataStoreDamagedError, MetadataStoreError
 from kcore.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionState, TopicImage
 from kcore.metadata.quota_entity import CLIENT_ID, IP, USER, QuotaEntity
 
@@ -45,6 +46,7 @@ UNFINISHED_SUFFIX = ".new"
 FORMAT_VERSION = 1
 # "kmds" in ASCII, in the header of the file.
 APPLICATION_ID = 0x6B6D6473
+TOPIC_ID_BYTES = 16
 
 _SCHEMA = """
 CREATE TABLE cluster (cluster_id TEXT NOT NULL);
@@ -76,6 +78,8 @@ class EmbeddedMetadataStore(LocalMetadataStore):
 
     __slots__ = ("_connection", "_path")
 
+    is_of_one_broker = True
+
     def __init__(self, path: str) -> None:
         super().__init__()
         self._path = path
@@ -103,9 +107,15 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             if not version:
                 return None
             _add_tables(connection)
+            return self._read_state(connection)
+        except (sqlite3.Error, OSError) as error:
+            raise self._explained(error) from error
+
+    def _read_state(self, connection: sqlite3.Connection) -> StoredState:
+        try:
             return _read_state(connection)
-        except sqlite3.Error as error:
-            raise MetadataStoreError(self._explain(error)) from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise self._damaged(f"it holds what no broker wrote: {error!r}") from error
 
     def _make_file(self) -> None:
         """An empty database with a write-ahead log, complete under its name or not there at all.
@@ -144,16 +154,36 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             )
         return version
 
-    def _explain(self, error: sqlite3.Error) -> str:
+    def _explained(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
         text = str(error)
         if "locked" in text:
-            return f"{self.name} is in use by another process: stop it first"
+            return MetadataStoreError(f"{self.name} is in use by another process: stop it first")
         if "unable to open" in text or "readonly" in text:
-            return f"{self.name} cannot be opened for writing ({text}): check its directory and permissions"
-        return (
-            f"{self.name} is damaged ({text}): restore the file from a backup, or move it and its -wal file away and "
-            "start, which makes an empty store; topic directories are then set aside as -stray, not deleted"
+            return MetadataStoreError(
+                f"{self.name} cannot be opened for writing ({text}): check its directory and permissions"
+            )
+        if "is full" in text or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)):
+            return MetadataStoreError(f"{self.name} has no room on its disk ({text}): make some, and start again")
+        if "disk I/O error" in text or isinstance(error, OSError):
+            return MetadataStoreError(f"{self.name} cannot be read or written ({text}): check its disk")
+        return self._damaged(text)
+
+    def _damaged(self, reason: str) -> MetadataStoreDamagedError:
+        return MetadataStoreDamagedError(
+            f"{self.name} is damaged ({reason}): restore the file from a backup, or start with --rebuild-metadata, "
+            "which keeps it aside and makes topics known again from the log directories, but not their configurations"
         )
+
+    def set_aside(self) -> str:
+        self.close()
+        target, number = f"{self._path}.corrupt", 0
+        while os.path.exists(target):
+            number += 1
+            target = f"{self._path}.corrupt.{number}"
+        for suffix in ("-wal", "-journal", ""):
+            if os.path.exists(self._path + suffix):
+                os.rename(self._path + suffix, target + suffix)
+        return target
 
     def _create(self, cluster_id: str) -> None:
         connection = self._open_connection()
@@ -331,8 +361,17 @@ def _read_topics(connection: sqlite3.Connection) -> dict[str, TopicImage]:
     states: dict[tuple[str, bytes], list[PartitionState]] = {}
     for topic_id, name, partition, replicas, isr, *leadership in rows:
         state = PartitionState(name, partition, _split(replicas), _split(isr), *leadership)
+        if len(topic_id) != TOPIC_ID_BYTES or not isinstance(name, str) or not all(map(_is_whole, leadership)):
+            raise ValueError(f"topic {name!r} with id {topic_id!r}, led by {leadership}")
         states.setdefault((name, topic_id), []).append(state)
+    for (name, _), partitions in states.items():
+        if [state.partition for state in partitions] != list(range(len(partitions))):
+            raise ValueError(f"topic {name!r} lacks some of its partitions")
     return {name: TopicImage(name, topic_id, partitions) for (name, topic_id), partitions in states.items()}
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int)
 
 
 def _read_quotas(connection: sqlite3.Connection) -> dict[QuotaEntity, dict[str, float]]:

@@ -103,7 +103,7 @@ class Transaction(Value):
 
 
 class LocalMetadataStore(MetadataStore):
-    """Subclasses read and write: `_load`, `_write`, `_release`, and `name` for messages."""
+    """Subclasses read and write: `_load`, `_create`, `_write`, `_release`, `set_aside`, and `name` for messages."""
 
     __slots__ = ("_listeners", "_lock", "_state", "_telling", "_untold")
 
@@ -113,11 +113,6 @@ class LocalMetadataStore(MetadataStore):
         self._listeners: list[MetadataListener] = []
         self._untold: deque[tuple[MetadataImage, MetadataDelta]] = deque()
         self._telling = False
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What messages call the store."""
 
     @abstractmethod
     def _load(self) -> StoredState | None:
@@ -166,6 +161,11 @@ class LocalMetadataStore(MetadataStore):
     @property
     def image(self) -> MetadataImage:
         return self._opened().image
+
+    @property
+    def is_unused(self) -> bool:
+        state = self._opened()
+        return state.controller_epoch == 0 and not state.image.topics
 
     def _opened(self) -> StoredState:
         state = self._state
@@ -237,6 +237,16 @@ class LocalMetadataStore(MetadataStore):
                 raise errors.TopicAlreadyExistsError(f"Topic id {uuid.to_text(topic.topic_id)} is taken.")
             configs = (ConfigChange(TOPIC_RESOURCE, topic.name, overrides),) if overrides else ()
             self._commit(Transaction(controller_epoch, MetadataDelta(topics_created=(topic,), configs_changed=configs)))
+
+    def restore_topics(
+        self, topics: Iterable[TopicImage], overrides: Mapping[str, Mapping[str, str]], next_producer_id: int
+    ) -> None:
+        with self._lock:
+            if not self.is_unused:
+                raise MetadataStoreError(f"{self.name} is in use: topics are restored into an empty store only")
+            configs = [ConfigChange(TOPIC_RESOURCE, name, own) for name, own in overrides.items() if own]
+            delta = MetadataDelta(topics_created=topics, configs_changed=configs)
+            self._commit(Transaction(delta=delta, next_producer_id=next_producer_id))
 
     def delete_topic(self, controller_epoch: int, topic_id: bytes) -> None:
         with self._lock:

@@ -62,5 +62,9 @@ class MemoryMetadataStore(LocalMetadataStore):
             self._metadata.before_commit(transaction)
         self._metadata.state = state.apply(transaction)
 
+    def set_aside(self) -> str:
+        self._metadata.state = None
+        return self.name
+
     def _release(self) -> None:
         """Nothing is held open."""

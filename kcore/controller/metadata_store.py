@@ -32,10 +32,31 @@ class MetadataStoreError(Exception):
     """The store cannot be opened or does not belong here; the message names the file, the cause and the remedy."""
 
 
+class MetadataStoreDamagedError(MetadataStoreError):
+    """What the store holds is not what was written."""
+
+
 class MetadataStore(ABC):
     """Safe to use from several threads."""
 
     __slots__ = ()
+
+    # Whether every partition that the store knows is on the one broker that uses it.
+    is_of_one_broker = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call the store."""
+
+    @property
+    @abstractmethod
+    def is_unused(self) -> bool:
+        """Whether nobody was ever controller in the open store, and it has no topic: it is new, or was lost."""
+
+    @abstractmethod
+    def set_aside(self) -> str:
+        """Keeps a damaged store, closed, under another name, which is answered: the next `open` makes a new one."""
 
     @abstractmethod
     def open(self, cluster_id: str | None = None) -> str:
@@ -76,6 +97,12 @@ class MetadataStore(ABC):
     @abstractmethod
     def create_topic(self, controller_epoch: int, topic: TopicImage, overrides: Mapping[str, str]) -> None:
         """Adds a topic with all its partitions and its overrides. TOPIC_ALREADY_EXISTS by name."""
+
+    @abstractmethod
+    def restore_topics(
+        self, topics: Iterable[TopicImage], overrides: Mapping[str, Mapping[str, str]], next_producer_id: int
+    ) -> None:
+        """Makes all topics of a lost store known again, in one transaction, while the store is unused."""
 
     @abstractmethod
     def delete_topic(self, controller_epoch: int, topic_id: bytes) -> None:

@@ -22,6 +22,7 @@ from kcore import errors
 from kcore.config.listeners import ANY_HOSTS, Endpoint
 from kcore.controller.controller import Controller
 from kcore.controller.features import worth_naming
+from kcore.controller.metadata_store import MetadataStoreDamagedError, MetadataStoreError
 from kcore.coordinator.group.coordinator import GroupCoordinator
 from kcore.logger import get_logger
 from kcore.metadata.cache import MetadataCache
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kcore.config.broker import BrokerConfig
+    from kcore.controller.metadata_rebuild import RebuiltMetadata
     from kcore.controller.metadata_store import MetadataStore
     from kcore.metadata.image import MetadataImage
     from kcore.metrics.registry import Registry
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from kcore.server.faults.fault_table import FaultTable
     from kcore.server.metrics_endpoint import MetricsEndpoint
     from kcore.server.request_context import Connection
+    from kcore.storage.meta_properties import MetaProperties
 
 LOG = get_logger("kcore.server.broker")
 
@@ -79,7 +82,8 @@ DRAIN_TIMEOUT_MS = 5000
 class Broker:
     """`disk`, `store` and `scheduler` are the machine's own unless a test brings others.
 
-    `on_fatal` hears when nothing can go on.
+    `on_fatal` hears when nothing can go on; `rebuild_metadata` allows to make a lost metadata store anew from the log
+    directories.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class Broker:
         store: MetadataStore | None = None,
         on_fatal: Callable[[], None] | None = None,
         scheduler: Scheduler | None = None,
+        rebuild_metadata: bool = False,
     ) -> None:
         self.config = config
         self.disk = disk if disk is not None else real_disk()
@@ -98,6 +103,7 @@ class Broker:
         self.cluster_id = ""
         self.bound_listeners: list[Endpoint] = []
         self._on_fatal = on_fatal
+        self._rebuild_metadata = rebuild_metadata
         self._undo: list[Callable[[], None]] = []
         self._registration: BrokerRegistration | None = None
         self._metrics: Registry | None = None
@@ -156,21 +162,63 @@ class Broker:
         self.log_manager.on_all_directories_failed = self._on_all_directories_failed
         meta = self.log_manager.open()
         self._undo.append(self._close_logs)
-        if self.broker_id < 0:
-            known = meta.node_id if meta is not None else None
-            self.broker_id = SINGLE_BROKER_ID if known is None else known
         self._store = store = self._store if self._store is not None else self._embedded_store()
-        self.cluster_id = store.open(meta.cluster_id if meta is not None else None)
+        self._open_store(store, meta)
         self._undo.append(store.close)
+        self._settle_broker_id(store, meta)
         # Before anything is made that goes by it.
         self.config.take_broker_id(self.broker_id)
         self.config.update_dynamic(store.image.cluster_configs(), store.image.broker_configs(self.broker_id))
         self._undo.append(self.scheduler.shutdown)
         self.state = RECOVERY
+        rebuilt = self._rebuilt_metadata(store) if store.is_unused else None
+        image = store.image if rebuilt is None else rebuilt.image(self.cluster_id)
         self.log_manager.startup(
-            self.broker_id, self.cluster_id, hosted_topics(store.image, self.broker_id), store.deleted_topic_ids()
+            self.broker_id, self.cluster_id, hosted_topics(image, self.broker_id), store.deleted_topic_ids()
         )
+        if rebuilt is not None:
+            from kcore.server.metadata_recovery import restore
+
+            restore(store, self.log_manager, rebuilt)
         self.scheduler.startup()
+
+    def _open_store(self, store: MetadataStore, meta: MetaProperties | None) -> None:
+        """A damaged one is kept aside for a new one, which is then rebuilt, where the operator wants that."""
+        cluster_id = meta.cluster_id if meta is not None else None
+        try:
+            self.cluster_id = store.open(cluster_id)
+        except MetadataStoreDamagedError as error:
+            if not self._rebuild_metadata:
+                raise
+            LOG.warn("%s", error)
+            LOG.warn("The damaged metadata store is kept as %s", store.set_aside())
+            self.cluster_id = store.open(cluster_id)
+
+    def _settle_broker_id(self, store: MetadataStore, meta: MetaProperties | None) -> None:
+        """Configured, or else as `meta.properties` has it, or else the only one that the metadata knows.
+
+        Raises MetadataStoreError for an id that the embedded store knows nothing of: every log would be set aside.
+        """
+        known = {replica for state in store.image.partitions() for replica in state.replicas}
+        if self.broker_id < 0 and meta is not None and meta.node_id is not None:
+            self.broker_id = meta.node_id
+        if self.broker_id < 0:
+            self.broker_id = known.pop() if store.is_of_one_broker and len(known) == 1 else SINGLE_BROKER_ID
+        elif store.is_of_one_broker and known and self.broker_id not in known:
+            raise MetadataStoreError(
+                f"This is broker {self.broker_id}, and {store.name} has the partitions of broker "
+                f"{', '.join(map(str, sorted(known)))}: correct node.id in the configuration or in meta.properties"
+            )
+
+    def _rebuilt_metadata(self, store: MetadataStore) -> RebuiltMetadata | None:
+        """What the log directories say of an empty store; None where they are empty too."""
+        if not self.log_manager.has_partitions():
+            return None
+        from kcore.server.metadata_recovery import plan, refuse_lost_metadata
+
+        if not self._rebuild_metadata:
+            refuse_lost_metadata(store, self.log_manager.found_partitions())
+        return plan(store, self.log_manager, self.config, self.broker_id)
 
     def _embedded_store(self) -> MetadataStore:
         from kcore.controller.embedded_store import FILE_NAME, EmbeddedMetadataStore

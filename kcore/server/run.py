@@ -53,7 +53,9 @@ class StartedBroker:
         self.metrics_url = broker.metrics_endpoint.url if broker.metrics_endpoint is not None else None
 
 
-def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None]) -> int:
+def run(
+    properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None], rebuild_metadata: bool = False
+) -> int:
     """Runs a broker until a signal ends it; answers the process's exit code.
 
     When the broker cannot start, ConfigException or OSError reaches the caller; its text says what is wrong.
@@ -66,7 +68,7 @@ def run(properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], 
     raise_descriptor_limit()
     signals = SignalPipe()
     try:
-        broker = Broker(BrokerConfig(properties), on_fatal=signals.wake)
+        broker = Broker(BrokerConfig(properties), on_fatal=signals.wake, rebuild_metadata=rebuild_metadata)
         start(broker)
         # What the start made stays: no collection need look at it again.
         gc.freeze()

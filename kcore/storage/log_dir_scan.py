@@ -17,11 +17,11 @@ from kcore.storage.directory_name import (
     parse_directory_name,
     renamed,
 )
-from kcore.storage.partition_metadata import read_topic_id, write_topic_id
+from kcore.storage.partition_metadata import FILE_NAME, read_topic_id, write_topic_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from kcore.platform.disk import Disk
     from kcore.storage.checkpoints import TopicPartition
@@ -41,6 +41,40 @@ class HostedTopic:
         self.topic_id = topic_id
         self.partitions = frozenset(partitions)
         self.overrides = dict(overrides or {})
+
+
+class FoundPartition:
+    """A partition's directory, by its name; `topic_id` is None where it does not say to which topic it belongs."""
+
+    __slots__ = ("partition", "path", "topic", "topic_id")
+
+    def __init__(self, topic: str, partition: int, path: str, topic_id: bytes | None) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.path = path
+        self.topic_id = topic_id
+
+
+def find_partitions(disk: Disk, log_dir: LogDir) -> list[FoundPartition]:
+    """The partitions in a log directory, whatever the metadata says; CorruptFileError for a `partition.metadata`."""
+    return [
+        FoundPartition(topic, partition, path, read_topic_id(disk, path))
+        for topic, partition, path in _partition_directories(disk, log_dir)
+    ]
+
+
+def has_partitions(disk: Disk, log_dir: LogDir) -> bool:
+    """Whether there is one."""
+    return any(True for _ in _partition_directories(disk, log_dir))
+
+
+def _partition_directories(disk: Disk, log_dir: LogDir) -> Iterator[tuple[str, int, str]]:
+    """A directory that has neither `partition.metadata` nor a segment may be anybody's, whatever it is called."""
+    for name in log_dir.partition_entries():
+        parsed = None if name.endswith((DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)) else parse_directory_name(name)
+        path = f"{log_dir.path}/{name}"
+        if parsed is not None and any(file == FILE_NAME or file.endswith(".log") for file in disk.listdir(path)):
+            yield *parsed, path
 
 
 class LogDirScan:

@@ -102,6 +102,11 @@ class LogDirs:
             meta = log_dir.meta
             if meta is None:
                 with self.guard(log_dir):
+                    if log_dir.partition_entries():
+                        log.warn(
+                            "%s had no meta.properties: it is written anew, for broker %d of cluster %s",
+                            *(log_dir.path, broker_id, cluster_id),
+                        )
                     log_dir.write_meta(MetaProperties(cluster_id, broker_id, uuid.random_uuid()))
             elif meta.cluster_id not in (None, cluster_id) or meta.node_id not in (None, broker_id):
                 raise LogDirsError(

@@ -30,7 +30,7 @@ from kcore.storage.directory_removal import remove_directory
 from kcore.storage.log import take_changed
 from kcore.storage.log_committer import LogCommitter
 from kcore.storage.log_config import LogConfig
-from kcore.storage.log_dir_scan import LogDirScan
+from kcore.storage.log_dir_scan import LogDirScan, find_partitions, has_partitions
 from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_descriptor_shortage
 from kcore.storage.log_loader import load_log, new_log
 from kcore.storage.partition_metadata import write_topic_id
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kcore.storage.checkpoints import TopicPartition
     from kcore.storage.log import Log
     from kcore.storage.log_dir import LogDir
-    from kcore.storage.log_dir_scan import HostedTopic
+    from kcore.storage.log_dir_scan import FoundPartition, HostedTopic
     from kcore.storage.log_dirs import DirectoryGuard
     from kcore.storage.meta_properties import MetaProperties
     from kcore.storage.scheduler import Scheduler
@@ -305,6 +305,29 @@ class LogManager:
     def logs_by_directory(self) -> list[tuple[LogDir, dict[TopicPartition, Log]]]:
         """Every log directory, with the logs that are open in it: none where it is out of use."""
         return [(log_dir, self._logs_in(log_dir)) for log_dir in self._log_dirs]
+
+    def has_partitions(self) -> bool:
+        """Whether the directory of any partition is there."""
+        return any(has_partitions(self._disk, log_dir) for log_dir in self._log_dirs.online())
+
+    def found_partitions(self) -> list[FoundPartition]:
+        """The partitions whose directories are there, whatever the metadata says; CorruptFileError, OSError."""
+        return [found for log_dir in self._log_dirs.online() for found in find_partitions(self._disk, log_dir)]
+
+    def highest_leader_epoch(self) -> int:
+        """The highest in any log, -1 without one."""
+        return max((opened.latest_epoch for opened in self.all_logs().values()), default=-1)
+
+    def highest_producer_id(self) -> int:
+        """The highest of those that logs remember, -1 without one."""
+        return max(
+            (
+                producer["producer_id"]
+                for opened in self.all_logs().values()
+                for producer in opened.producer_state.active_producers()
+            ),
+            default=-1,
+        )
 
     def offline_directories(self) -> list[str]:
         """The log directories out of use."""

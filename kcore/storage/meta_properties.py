@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FILE_NAME = "meta.properties"
 
 _REMEDY = "correct the file, or move the log directory away"
+_REMEDY_REMOVE = "correct the file, or remove it: it is written anew for the cluster of the metadata store"
 _SPECIAL = {"\\": "\\\\", " ": "\\ ", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!", "\n": "\\n", "\r": "\\r"}
 _ID_KEYS = {0: "broker.id", 1: "node.id"}
 
@@ -92,6 +93,8 @@ def parse_meta_properties(path: str, content: bytes) -> MetaProperties:
     node_id = _node_id(path, text, others, version)
     directory_id = _directory_id(path, text, others)
     cluster_id = others.pop("cluster.id", None)
+    if cluster_id is None and node_id is None:
+        raise CorruptFileError(path, 0, "it names neither a cluster nor a broker", _REMEDY_REMOVE)
     if version == 1 and (cluster_id is None or node_id is None):
         missing = "cluster.id" if cluster_id is None else "node.id"
         raise CorruptFileError(path, 0, f"version 1 needs {missing}", _REMEDY)

@@ -1,0 +1,143 @@
+"""Making the metadata of one broker anew from its log directories, after the metadata store was lost.
+
+Pure: what the directories are called and whose they say they are goes in, topics come out, with everything that could
+not be known as sentences for the operator.
+
+A topic is as many partitions as its highest directory says. Its id is what `partition.metadata` says; where only some
+of its directories say so, the others are taken to be of the same topic. Two ids for one name are refused: one of them
+is an older topic of that name, and nobody but the operator knows which.
+
+The configurations of topics were in the store only. A recovered topic keeps all of its records (`retention.ms=-1`,
+`retention.bytes=-1`) until somebody configures it, since the broker's default retention would delete what another
+one was to keep; internal topics are configured as they always are. Leader epochs and producer ids are not planned
+here: the logs know them, once they are loaded.
+"""
+
+from __future__ import annotations
+
+from kcore import uuid
+from kcore.controller.internal_topics import internal_topic
+from kcore.controller.metadata_store import MetadataStoreError
+from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, validate_topic_name
+from kcore.errors import InvalidTopicError
+from kcore.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionState, TopicImage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.storage.log_dir_scan import FoundPartition
+
+# Directories are never so far apart: a name with a larger number is not one that a broker gave.
+LARGEST_GAP = 10_000
+# Ids beyond the highest one found may be in the hands of producers that have not written yet. There are 2**63.
+SPARED_PRODUCER_IDS = 1_000_000
+KEEP_EVERYTHING = {"retention.ms": "-1", "retention.bytes": "-1"}
+NOT_RECOVERED = (
+    "Not recovered, because only the lost metadata store had them: configurations of topics, configurations of brokers "
+    "that were set at run time, client quotas, finalized features. Recovered topics keep all records (retention.ms=-1, "
+    "retention.bytes=-1) until they are configured again, with kcli configs alter. A topic whose deletion was under "
+    "way may be back"
+)
+
+
+class RebuiltMetadata:
+    """`topics` by name, `overrides` of theirs, and `remarks` for the operator."""
+
+    __slots__ = ("overrides", "remarks", "topics")
+
+    def __init__(
+        self, topics: Mapping[str, TopicImage], overrides: Mapping[str, Mapping[str, str]], remarks: Iterable[str]
+    ) -> None:
+        self.topics = dict(topics)
+        self.overrides = {name: dict(own) for name, own in overrides.items()}
+        self.remarks = tuple(remarks)
+
+    def image(self, cluster_id: str) -> MetadataImage:
+        """What logs are loaded by, before all of it is known."""
+        configs = {(TOPIC_RESOURCE, name): own for name, own in self.overrides.items()}
+        return MetadataImage(cluster_id, topics=self.topics, configs=configs)
+
+    def with_leader_epoch(self, epoch: int) -> dict[str, TopicImage]:
+        """The topics, every partition at this leader epoch."""
+        return {
+            name: TopicImage(name, topic.topic_id, (state.replace(leader_epoch=epoch) for state in topic.partitions))
+            for name, topic in self.topics.items()
+        }
+
+
+def rebuild_metadata(found: Iterable[FoundPartition], broker_id: int, config: BrokerConfig) -> RebuiltMetadata:
+    """Raises MetadataStoreError when the directories contradict each other."""
+    remarks: list[str] = []
+    by_topic: dict[str, list[FoundPartition]] = {}
+    for partition in found:
+        if _is_a_topics(partition, remarks):
+            by_topic.setdefault(partition.topic, []).append(partition)
+    topics: dict[str, TopicImage] = {}
+    overrides: dict[str, Mapping[str, str]] = {}
+    for name, partitions in sorted(by_topic.items()):
+        topics[name] = _topic(name, partitions, broker_id, remarks)
+        internal = internal_topic(name, config)
+        own = internal.configs if internal is not None else KEEP_EVERYTHING
+        overrides[name] = {key: value for key, value in own.items() if value is not None}
+    _check_ids(topics)
+    return RebuiltMetadata(topics, overrides, remarks)
+
+
+def _is_a_topics(found: FoundPartition, remarks: list[str]) -> bool:
+    if found.topic == CLUSTER_METADATA_TOPIC:
+        remarks.append(f"{found.path} is the metadata log of an Apache Kafka cluster: it is not a topic's")
+        return False
+    try:
+        validate_topic_name(found.topic)
+    except InvalidTopicError as error:
+        remarks.append(f"{found.path} was left out: {error}")
+        return False
+    return True
+
+
+def _topic(name: str, found: list[FoundPartition], broker_id: int, remarks: list[str]) -> TopicImage:
+    count = max(partition.partition for partition in found) + 1
+    if count - len(found) > LARGEST_GAP:
+        (last,) = (partition.path for partition in found if partition.partition == count - 1)
+        raise MetadataStoreError(
+            f"{last} would give topic {name} {count} partitions, of which {len(found)} are there: move it away if it "
+            "is none of them"
+        )
+    held = {partition.partition for partition in found}
+    missing = [str(index) for index in range(count) if index not in held]
+    if missing:
+        remarks.append(f"Partitions {', '.join(missing)} of topic {name} have no directory: they begin empty")
+    topic_id = _topic_id(name, found, remarks)
+    states = (PartitionState(name, index, (broker_id,), (broker_id,), broker_id) for index in range(count))
+    return TopicImage(name, topic_id, states)
+
+
+def _topic_id(name: str, found: list[FoundPartition], remarks: list[str]) -> bytes:
+    known = {partition.topic_id: partition.path for partition in found if partition.topic_id is not None}
+    if len(known) > 1:
+        (first, first_path), (second, second_path) = list(known.items())[:2]
+        raise MetadataStoreError(
+            f"{first_path} belongs to topic id {uuid.to_text(first)} and {second_path} to {uuid.to_text(second)}: "
+            f"topic {name} can only be one of them; move the directories of the other one away"
+        )
+    unnamed = [partition.path for partition in found if partition.topic_id is None]
+    if not known:
+        topic_id = uuid.random_uuid()
+        remarks.append(f"Topic {name} has the new id {uuid.to_text(topic_id)}: no directory says which it had")
+        return topic_id
+    if unnamed:
+        remarks.append(f"Taken for topic {name} by their names, without a partition.metadata: {', '.join(unnamed)}")
+    return next(iter(known))
+
+
+def _check_ids(topics: Mapping[str, TopicImage]) -> None:
+    names: dict[bytes, str] = {}
+    for name, topic in topics.items():
+        other = names.setdefault(topic.topic_id, name)
+        if other != name:
+            raise MetadataStoreError(
+                f"The directories of topics {other} and {name} have the same topic id {uuid.to_text(topic.topic_id)}: "
+                "one is a copy of the other; move the copy away"
+            )
