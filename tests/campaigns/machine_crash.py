@@ -7,12 +7,12 @@ invariants.
 from __future__ import annotations
 
 from tests.simulator.durability import Mode
-from tests.simulator.life import ROUNDS, Life
+from tests.simulator.random_life import ROUNDS, RandomLife
 
 PACKAGES = ("kcore/storage", "kcore/platform", "kcore/replication", "kcore/server", "kcore/coordinator", "kcore/record")
 
 
 def run(seed: int) -> int:
     modes = list(Mode)
-    Life(seed, modes[seed % len(modes)], ROUNDS).run()
+    RandomLife(seed, modes[seed % len(modes)], ROUNDS).run()
     return ROUNDS

@@ -53,7 +53,7 @@ def check_files(
         check_segments_follow_each_other(found)
     check_offset_indexes(files, found, index_interval_bytes)
     check_time_indexes(files, found)
-    check_sequences(found)
+    check_sequences(found, log_start_offset)
     check_snapshots(files, found, log_start_offset)
 
 
@@ -329,12 +329,15 @@ def check_producers_order(history: History) -> None:
             newest[producer.name] = (send.number, offset)
 
 
-def check_sequences(found: Mapping[str, Sequence[Batch]]) -> None:
-    """5: in the files, a producer's sequences go on from batch to batch; a new epoch begins at 0."""
+def check_sequences(found: Mapping[str, Sequence[Batch]], log_start_offset: int = 0) -> None:
+    """5: in the files, a producer's sequences go on from batch to batch; a new epoch begins at 0.
+
+    What lies below the log start offset may be forgotten: without a snapshot a producer may begin anywhere.
+    """
     last: dict[int, Batch] = {}
     for name, batches in found.items():
         for batch in batches:
-            if batch.producer_id < 0 or batch.is_control:
+            if batch.producer_id < 0 or batch.is_control or batch.last_offset < log_start_offset:
                 continue
             before = last.get(batch.producer_id)
             if before is not None:

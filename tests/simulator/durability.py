@@ -30,7 +30,7 @@ class Mode(enum.Enum):
 
 
 def recovery_points(machine: Machine) -> dict[TopicPartition, int]:
-    """Below which offset each log of a crashed machine is on the device for certain; before its broker is shut down."""
+    """Below which offset each log is on the device for certain, however its broker has ended."""
     return {partition: log.recovery_point for partition, log in machine.logs.items()}
 
 

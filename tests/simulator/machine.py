@@ -39,7 +39,7 @@ class Machine:
         self.settings = {**SETTINGS, **settings}
         self.broker: Broker | None = None
         self.scheduler = ManualScheduler(self.memory.now_ms)
-        # Every log there was since the start: of a directory that failed the manager forgets them.
+        # The last one of each partition, closed or not: of a directory that failed the manager forgets them.
         self.logs: dict[TopicPartition, Log] = {}
         self.starts = 0
 
@@ -58,7 +58,6 @@ class Machine:
         self.scheduler = ManualScheduler(self.memory.now_ms)
         store = MemoryMetadataStore(self.metadata)
         broker = Broker(BrokerConfig(self.settings), self.disk, store, scheduler=self.scheduler)
-        self.logs = {}
         broker.startup()
         self.broker = broker
         self.note_logs()
