@@ -32,8 +32,9 @@ from kcore.storage.log_committer cimport CommitTicket, LogCommitter
 from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
-    LogSegment, segment_acquire, segment_close_idle, segment_create, segment_create_later, segment_finish,
-    segment_let_go, segment_new, segment_open, segment_release, segment_rename_deleted, segment_sync, segment_unlink,
+    LogSegment, segment_acquire, segment_close_idle, segment_count_unindexed, segment_create, segment_create_later,
+    segment_finish, segment_let_go, segment_new, segment_open, segment_release, segment_rename_deleted, segment_sync,
+    segment_unlink,
 )
 from kcore.storage.segment_search cimport BATCH_PAST_END, segment_find_max_timestamp, segment_find_offset
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
@@ -581,6 +582,7 @@ cdef class LocalLog:
         offset_index_truncate(&segment.offset_index, segment.base_offset, offset)
         time_index_truncate(&segment.time_index, segment.base_offset, offset)
         segment.size_bytes = position
+        segment_count_unindexed(segment)
         outcome = segment_find_max_timestamp(segment)
         if outcome < 0:
             segment_release(segment)

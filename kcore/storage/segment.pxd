@@ -72,6 +72,9 @@ cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size)
 # Accounts for one batch at `position`: timestamps and, when the interval has passed, index entries.
 cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, int64_t position,
                               int32_t index_interval_bytes) noexcept nogil
+# Goes on counting towards the next index entry from the last one there is, so that a segment that was opened again or cut
+# gets the entries that building its indexes anew would give it.
+cdef void segment_count_unindexed(LogSegment* segment) noexcept nogil
 # Notes that an index contradicts the .log file, which is what counts. Any thread that holds a reference.
 cdef void segment_distrust_indexes(LogSegment* segment) noexcept nogil
 # Data on the device; for a finished segment the indexes too.

@@ -25,7 +25,9 @@ from kcore.record.batch cimport BatchHeader
 from kcore.storage.index_file cimport (
     index_close, index_create, index_is_full, index_keep, index_load, index_sync, index_write_back,
 )
-from kcore.storage.offset_index cimport OFFSET_ENTRY_BYTES, offset_index_append, offset_index_is_sane
+from kcore.storage.offset_index cimport (
+    OFFSET_ENTRY_BYTES, offset_index_append, offset_index_entry, offset_index_is_sane,
+)
 from kcore.storage.open_segments cimport (
     open_segments_add, open_segments_bound, open_segments_count, open_segments_let_go, open_segments_remove,
     open_segments_surplus, open_segments_unused,
@@ -208,8 +210,17 @@ cdef int open_files(LogSegment* segment) noexcept nogil:
         close_files(segment)
         return outcome
     check_indexes(segment)
+    segment_count_unindexed(segment)
     segment_take_newest(segment)
     return 0
+
+
+cdef void segment_count_unindexed(LogSegment* segment) noexcept nogil:
+    cdef int32_t entries = segment.offset_index.entries
+    segment.bytes_since_last_index_entry = segment.size_bytes
+    if entries > 0:
+        segment.bytes_since_last_index_entry -= offset_index_entry(
+            &segment.offset_index, segment.base_offset, entries - 1).position
 
 
 cdef int open_once(LogSegment* segment) noexcept nogil:

@@ -123,6 +123,7 @@ RETRIED = (
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
     KafkaError._UNKNOWN_PARTITION,
+    KafkaError._NOENT,
 )
 
 

@@ -33,6 +33,20 @@ def test_a_clean_end_is_taken_as_it_is(place: LogPlace) -> None:
     assert append_each(log, 1)[0].base_offset == 30
 
 
+def test_clean_ends_leave_no_gaps_in_indexes(place: LogPlace) -> None:
+    """Reopened ever so often between few batches, a log gets the index entries that it would have got in one go."""
+    properties: dict[str, object] = {"index.interval.bytes": 200}
+    for _ in range(12):
+        log = place.open(properties, clean_shutdown=True)
+        append_each(log, 2)
+        log.close()
+    del log
+    reopened = place.read_file(file_name(0, ".index"))
+    assert len(reopened) > 8 * 4
+    place.open(properties, clean_shutdown=False).close()
+    assert place.read_file(file_name(0, ".index")) == reopened
+
+
 def test_a_clean_end_is_not_scanned(place: LogPlace) -> None:
     """Damage that only a checksum shows stays unseen: nothing but the last batches' headers is read."""
     log = place.open()
