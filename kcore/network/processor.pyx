@@ -55,7 +55,7 @@ from kcore.network.request_header cimport read_request_header
 from kcore.network.request_log cimport RequestRing, note_client, ring_is_on, ring_wants
 from kcore.network.request_metrics cimport RequestMetrics
 from kcore.network.request_timing cimport RequestTiming, timing_begin, timings_first, timings_pop, timings_push, timings_settle
-from kcore.network.response cimport Response, response_free, response_init, response_seal
+from kcore.network.response cimport Response, response_free, response_init, response_reset, response_seal
 from kcore.network.selector cimport (
     WAKEUP, selector_add, selector_free, selector_init, selector_modify, selector_select,
 )
@@ -537,8 +537,11 @@ cdef class Processor:
         disposition = entry.handle(entry.context, request, &self.scratch)
         if request.started_ns and disposition != TO_HANDLER:
             self.charged_ns += self.disk.monotonic_ns(self.disk.context) - request.started_ns
-        if disposition != RESPONDED and self.scratch.count:
-            response_free(&self.scratch)
+        if disposition != RESPONDED:
+            # What was said of an answer that is none must not hold for the next one, which is another connection's.
+            if self.scratch.count:
+                response_free(&self.scratch)
+            response_reset(&self.scratch)
         return disposition
 
     cdef bint hand_over(self, Connection* connection, const NativeRequest* request) noexcept nogil:
@@ -570,8 +573,7 @@ cdef class Processor:
         self.queue_timing(connection)
         if response.count:
             response_free(response)
-        response.close_after = response.empty = response.failed = response.has_error = False
-        response.throttle_ms = 0
+        response_reset(response)
         if not sendable:
             self.close(connection)
         return sendable

@@ -36,6 +36,11 @@ cdef struct Response:
 cdef void response_init(Response* response) noexcept nogil
 # Gives up what was not sent: frees bytes, calls releases. The response may be filled anew afterwards.
 cdef void response_free(Response* response) noexcept nogil
+# Takes back what the last answer said of itself, besides its parts; the list of parts stays warm.
+cdef inline void response_reset(Response* response) noexcept nogil:
+    response.close_after = response.empty = response.failed = response.has_error = False
+    response.throttle_ms = 0
+
 # A writable run of `size` bytes at the end of the response, merged with a preceding byte run where it fits; NULL without memory.
 # The pointer is good until the next call on this response.
 cdef uint8_t* response_bytes(Response* response, size_t size) noexcept nogil

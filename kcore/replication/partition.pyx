@@ -151,7 +151,8 @@ cdef class Partition:
             self.closed = True
             pthread_rwlock_unlock(&self.leader_lock)
             self.fetch_purgatory.cancel(self.key)
-            self.produce_purgatory.cancel(self.key)
+            # Not by force: a produce may wait for other partitions still.
+            self.produce_purgatory.check_and_complete(self.key)
             self.log.stop_telling(<void*>self)
             watchers_dismiss(&self.watchers, self.fetch_purgatory)
 
@@ -239,7 +240,16 @@ cdef class Partition:
             if acks != ALL_REPLICAS and self.log.acknowledged_end() < offset:
                 error[0] = self.check_leadership(NO_LEADER_EPOCH)
                 return error[0] != NONE
+            if acks != ALL_REPLICAS and not self.is_shown_by_leader_alone(offset):
+                return False
         return acks != ALL_REPLICAS or self.is_replicated_to(offset, error)
+
+    cdef bint is_shown_by_leader_alone(self, int64_t offset) noexcept nogil:
+        """Whoever is answered finds what it wrote: a flush is followed by the high watermark an instant later."""
+        pthread_rwlock_rdlock(&self.leader_lock)
+        cdef bint is_alone = self.leads and self.remote_count == 0
+        pthread_rwlock_unlock(&self.leader_lock)
+        return not is_alone or self.log.high_watermark() >= offset
 
     cdef void log_was_flushed(self) noexcept nogil:
         if self.advance_high_watermark():

@@ -16,6 +16,7 @@ from tests.raw_client import RawClient
 from tests.unit.server.test_produce_and_fetch import batch, fetch, produce, values_of
 
 KAFKA_STORAGE_ERROR = 56
+NOT_LEADER_OR_FOLLOWER = 6
 REQUEST_TIMED_OUT = 7
 COORDINATOR_LOAD_IN_PROGRESS = 14
 PRODUCERS = 8
@@ -59,6 +60,12 @@ class Machine:
     def await_end_offset(self, topic: str, offset: int) -> None:
         """Appending gives no event; it is looked at until it has come."""
         while self.end_offset(topic) < offset:
+            threading.Event().wait(0.001)
+
+    def await_deletion(self, topic: str) -> None:
+        """The answer to a deletion may wait for a sync; the log has left before it."""
+        assert self.broker is not None
+        while self.broker.log_manager.get_log(topic, 0) is not None:
             threading.Event().wait(0.001)
 
 
@@ -137,6 +144,30 @@ def test_an_answer_that_takes_too_long_says_so(machine: Machine) -> None:
         machine.disk.hold_syncs()
         answer = produce(client, "orders", batch([b"value"]), timeout_ms=20)
         assert answer.error_code == REQUEST_TIMED_OUT
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_topic_that_goes_does_not_time_out_the_others_of_a_request(machine: Machine, acks: int) -> None:
+    port = machine.start()
+    with RawClient(port) as client, RawClient(port) as operator:
+        client.create_topic("orders")
+        client.create_topic("passing")
+        machine.disk.hold_syncs()
+        # The committer has "orders" in its hands, so that nothing of "passing" is being flushed when it goes.
+        first = threading.Thread(target=send_one, args=(port, 0, acks, {}))
+        first.start()
+        machine.disk.wait_for_held_sync()
+        rows = [{"index": 0, "records": batch([b"value"])}]
+        topics = [{"name": name, "partition_data": rows} for name in ("passing", "orders")]
+        client.send(apis.PRODUCE, 9, {"acks": acks, "timeout_ms": 30_000, "topic_data": topics})
+        machine.await_end_offset("orders", 2)
+        operator.send(apis.DELETE_TOPICS, 5, {"topic_names": ["passing"], "timeout_ms": 5000})
+        machine.await_deletion("passing")
+        machine.disk.release_syncs()
+        answer = client.receive(apis.PRODUCE, 9)
+        first.join()
+        told = {topic.name: topic.partition_responses[0].error_code for topic in answer.responses}
+        assert told == {"passing": NOT_LEADER_OR_FOLLOWER, "orders": 0}
 
 
 @pytest.mark.parametrize("acks", [1, -1])

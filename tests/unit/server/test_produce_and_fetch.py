@@ -186,6 +186,21 @@ def test_without_acks_an_error_closes_the_connection(client: RawClient) -> None:
     assert client.is_closed_by_broker()
 
 
+def test_a_failed_append_without_acks_costs_nobody_elses_answer(broker: Broker, client: RawClient) -> None:
+    """The next answer of the same network thread, on whatever connection, once went unsent with it."""
+    client.create_topic("narrow", max_message_bytes="1000")
+    port = broker.bound_listeners[0].port
+    # One for each network thread, so that every one of them has to say something after it.
+    for _ in range(2):
+        with RawClient(port) as careless:
+            data = [{"name": "narrow", "partition_data": [{"index": 0, "records": batch([bytes(2000)])}]}]
+            careless.send(apis.PRODUCE, 9, {"acks": 0, "timeout_ms": 5000, "topic_data": data})
+            assert careless.is_closed_by_broker()
+    for _ in range(2):
+        with RawClient(port) as other:
+            assert produce(other, "narrow", batch([b"short"])).error_code == 0
+
+
 def test_errors_of_produce(client: RawClient) -> None:
     client.create_topic("strict", max_message_bytes="500")
     client.create_topic("compacted", cleanup_policy="compact")
