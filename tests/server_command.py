@@ -17,15 +17,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+CHECKOUT = Path(__file__).resolve().parent.parent
 START_TIMEOUT_S = 30.0
 SHOWN_LOG_BYTES = 4_000
 
 
 class ServerCommand:
-    """`environment` is added to this process's, `arguments` to the command; `started` is what its line says."""
+    """`environment` is added to this process's, `arguments` to the command; `started` is what its line says.
+
+    `checkout` is whose broker it is: this one's, unless another build stands elsewhere.
+    """
 
     def __init__(
-        self, data_dir: Path, environment: Mapping[str, str] | None = None, *, arguments: Sequence[str] = ()
+        self,
+        data_dir: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        arguments: Sequence[str] = (),
+        checkout: Path = CHECKOUT,
     ) -> None:
         self._log_path = data_dir.with_name(data_dir.name + ".log")
         command = [sys.executable, "-m", "kcli", "server-start", "-o", "json", "--port", "0"]
@@ -37,7 +46,7 @@ class ServerCommand:
                 stderr=log,
                 text=True,
                 env={**os.environ, **(environment or {})},
-                cwd=Path(__file__).resolve().parent.parent,
+                cwd=checkout,
             )
         self.started: dict[str, Any] = json.loads(self._first_line())
         self.bootstrap_server = str(self.started["listeners"][0]).rpartition("://")[2]
