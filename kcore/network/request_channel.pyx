@@ -202,12 +202,22 @@ cdef class RequestChannel(HandlerEventSink):
 
     @property
     def closed(self) -> bool:
-        return self.is_closed
+        cdef bint is_closed
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            is_closed = self.is_closed
+            pthread_mutex_unlock(&self.lock)
+        return is_closed
 
     @property
     def depth(self) -> int:
         """Requests that wait for a handler (Kafka's RequestQueueSize)."""
-        return self.queued
+        cdef int64_t queued
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            queued = self.queued
+            pthread_mutex_unlock(&self.lock)
+        return queued
 
     @property
     def handler_idle_ns(self) -> int:

@@ -145,7 +145,8 @@ cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* pa
     if outcome < 0:
         index_close(index, disk)
         return outcome
-    index.entries = index.written_entries = entries
+    index.written_entries = entries
+    atomic_store_32(&index.entries, entries)
     index.file_is_longer = entries < in_file
     return 0
 
@@ -215,4 +216,4 @@ cdef void index_close(IndexFile* index, const DiskOperations* disk) noexcept nog
             disk.munmap(disk.context, index.data, index.data_bytes)
         index.data = NULL
     index.writable = False
-    index.entries = 0
+    atomic_store_32(&index.entries, 0)

@@ -153,7 +153,7 @@ cdef class LocalLog:
     cdef LogSegment* hold_active(self, int* outcome) noexcept nogil:
         cdef LogSegment* active = self.active_segment()
         segment_acquire(active)
-        if active.unmade:
+        if atomic_load_32(&active.unmade):
             # Its first record brings the files, and their names have to be synced.
             self.directory_changed = True
         outcome[0] = segment_open(active)
@@ -326,7 +326,8 @@ cdef class LocalLog:
             outcome = self.begin_segment(kept, base_offset, now_ms)
             if outcome < 0 and finished != NULL:
                 # Appends that need no roll may go on where they were, say when descriptors were lacking.
-                finished.writable = finished.appended = True
+                finished.appended = True
+                atomic_store_32(&finished.writable, 1)
         if finished != NULL:
             segment_release(finished)
         return outcome
@@ -484,8 +485,8 @@ cdef class LocalLog:
         pthread_mutex_lock(&self.append_lock)
         pthread_mutex_lock(&self.segments_lock)
         for i in range(count):
-            if (atomic_load_32(&pinned[i].references) == 2 and not pinned[i].deleted and not pinned[i].writable
-                    and pinned[i].offset_index.writable):
+            if (atomic_load_32(&pinned[i].references) == 2 and not pinned[i].deleted
+                    and not atomic_load_32(&pinned[i].writable) and pinned[i].offset_index.writable):
                 segment_close_idle(pinned[i], 2)
         pthread_mutex_unlock(&self.segments_lock)
         pthread_mutex_unlock(&self.append_lock)
@@ -564,12 +565,12 @@ cdef class LocalLog:
             return outcome
         # Until it stands in the list nobody else may take it for idle.
         segment_acquire(segment)
-        segment.writable = True
+        atomic_store_32(&segment.writable, 1)
         segment.size_bytes = old.size_bytes
         segment.created_ms = old.created_ms
         segment.roll_jitter_ms = old.roll_jitter_ms
         segment.first_timestamp = old.first_timestamp if position > 0 else -1
-        outcome = segment_finish(old) if old.writable else 0
+        outcome = segment_finish(old) if atomic_load_32(&old.writable) else 0
         if outcome >= 0:
             outcome = segment_open(segment)
         if outcome >= 0:

@@ -62,6 +62,7 @@ cdef class Log(LocalLog):
     cdef bint failure_reported
     cdef int64_t first_offset                    # the log start offset
     cdef TopicCounters appended                  # written under append_lock
+    cdef int64_t flush_messages                  # of `limits`, for who holds no append_lock
     cdef LogOffsetMetadata high_watermark_at
     cdef LogOffsetMetadata first_unstable_at     # offset -1 when no transaction is undecided
 

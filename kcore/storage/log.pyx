@@ -23,7 +23,7 @@ from kcore import errors
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE
 from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport (
-    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
+    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
     pthread_mutex_unlock,
 )
 from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_REPLICATION
@@ -158,7 +158,7 @@ cdef class Log(LocalLog):
     cdef int16_t flush_if_due(self) noexcept nogil:
         cdef int outcome
         self.request_commit()
-        if self.log_end_offset() - atomic_load_64(&self.flushed_offset) < self.limits.flush_messages:
+        if self.log_end_offset() - atomic_load_64(&self.flushed_offset) < atomic_load_64(&self.flush_messages):
             return NONE
         outcome = self.flush_to_disk(True)
         if outcome >= 0 and self.closed and atomic_load_64(&self.flushed_offset) < self.log_end_offset():
@@ -246,13 +246,13 @@ cdef class Log(LocalLog):
         """Snapshot, indexes and file sizes as a clean shutdown leaves them."""
         cdef LogSegment* active = self.active_segment()
         cdef int outcome
-        if active.unmade:
+        if atomic_load_32(&active.unmade):
             return 0
         outcome = self.prepare_roll(self.next_offset)
         if outcome >= 0 and active.appended:
             outcome = segment_finish(active)
-        active.writable = False
-        if outcome >= 0 and active.indexes_unsynced:
+        atomic_store_32(&active.writable, 0)
+        if outcome >= 0 and atomic_load_32(&active.indexes_unsynced):
             segment_acquire(active)
             outcome = segment_sync(active)
             segment_release(active)
@@ -324,6 +324,7 @@ cdef class Log(LocalLog):
             pthread_mutex_lock(&self.append_lock)
             self.limits = limits
             pthread_mutex_unlock(&self.append_lock)
+            atomic_store_64(&self.flush_messages, limits.flush_messages)
         self.config = config
 
     def append(self, records, int32_t leader_epoch=0, int origin=ORIGIN_CLIENT):
@@ -400,7 +401,7 @@ cdef class Log(LocalLog):
         cdef bint due
         with nogil:
             pthread_mutex_lock(&self.append_lock)
-            due = not self.closed and self.flushed_offset < self.active_segment().base_offset
+            due = not self.closed and atomic_load_64(&self.flushed_offset) < self.active_segment().base_offset
             pthread_mutex_unlock(&self.append_lock)
         if due:
             self.flush_segments(False)
@@ -490,7 +491,7 @@ cdef class Log(LocalLog):
             self.closed = True
             for i in range(self.segment_count):
                 # Nobody appends any more, even where the segment could not be finished.
-                self.segment_list[i].writable = False
+                atomic_store_32(&self.segment_list[i].writable, 0)
                 segment_close_idle(self.segment_list[i], 1)
                 if self.segment_list[i].indexes_are_wrong and not for_deletion:
                     segment_unlink_indexes(self.segment_list[i])
@@ -505,7 +506,7 @@ cdef class Log(LocalLog):
         cdef LogSegment* active = self.active_segment()
         cdef int outcome = 0
         cdef int32_t i
-        if not self.closed or self.is_offline() or active.unmade or active.appended:
+        if not self.closed or self.is_offline() or atomic_load_32(&active.unmade) or active.appended:
             return None
         for i in range(self.segment_count):
             if self.segment_list[i].indexes_are_wrong:

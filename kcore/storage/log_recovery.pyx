@@ -279,7 +279,7 @@ cdef class LogRecovery:
         segment.roll_jitter_ms = self.log.next_jitter_ms()
         with nogil:
             segment_close_idle(segment, 1)
-            segment.writable = True
+            atomic_store_32(&segment.writable, 1)
             segment_acquire(segment)
             outcome = segment_open(segment)
             if outcome >= 0:
@@ -289,7 +289,7 @@ cdef class LogRecovery:
             segment_release(segment)
             segment_close_idle(segment, 1)
         if outcome == -EBADMSG:
-            segment.writable = False
+            atomic_store_32(&segment.writable, 0)
             segment_close_idle(segment, 1)
             return None
         self.log.disk_owner.check(outcome, self.log.directory)
@@ -302,7 +302,7 @@ cdef class LogRecovery:
         if (segment.base_offset != base_offset or segment.size_bytes != size_bytes
                 or segment.created_ms != modified_ms):
             return False
-        segment.writable = True
+        atomic_store_32(&segment.writable, 1)
         segment.roll_jitter_ms = self.log.next_jitter_ms()
         segment.first_timestamp = first_timestamp
         segment.max_timestamp = max_timestamp

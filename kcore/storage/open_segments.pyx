@@ -12,8 +12,8 @@ leaves the list before. Only what a log still holds is listed: the one reference
 
 from libc.stdint cimport int32_t
 from kcore.platform.sync cimport (
-    atomic_load_32, atomic_store_32, atomic_swap_32_if, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_t,
-    pthread_mutex_unlock,
+    atomic_add_32, atomic_load_32, atomic_store_32, atomic_swap_32_if, pthread_mutex_init, pthread_mutex_lock,
+    pthread_mutex_t, pthread_mutex_unlock,
 )
 from kcore.storage.segment cimport LogSegment
 
@@ -53,22 +53,20 @@ cdef void unlink(LogSegment* segment) noexcept nogil:
 
 
 cdef void open_segments_add(LogSegment* segment) noexcept nogil:
-    global count
     pthread_mutex_lock(&lock)
     if not segment.is_listed and not segment.let_go:
         segment.is_listed = True
         atomic_store_32(&segment.was_used, 0)
         append(segment)
-        count += 1
+        atomic_add_32(&count, 1)
     pthread_mutex_unlock(&lock)
 
 
 cdef void remove(LogSegment* segment) noexcept nogil:
-    global count
     if segment.is_listed:
         segment.is_listed = False
         unlink(segment)
-        count -= 1
+        atomic_add_32(&count, -1)
 
 
 cdef void open_segments_remove(LogSegment* segment) noexcept nogil:
@@ -103,8 +101,9 @@ cdef LogSegment* next_on_the_clock() noexcept nogil:
 cdef LogSegment* open_segments_surplus(bint within_bound) noexcept nogil:
     cdef LogSegment* found = NULL
     cdef int32_t walked = 0
+    cdef int32_t limit = atomic_load_32(&bound)
     pthread_mutex_lock(&lock)
-    while (found == NULL and count > 0 and (within_bound or (bound > 0 and count > bound))
+    while (found == NULL and count > 0 and (within_bound or (limit > 0 and count > limit))
            and walked < min(2 * count, <int32_t>LONGEST_WALK)):
         found = next_on_the_clock()
         walked += 1
@@ -120,7 +119,7 @@ cdef LogSegment* open_segments_unused(int32_t* left) noexcept nogil:
     while found == NULL and left[0] > 0 and walked < LONGEST_WALK:
         left[0] -= 1
         walked += 1
-        if oldest.writable:
+        if atomic_load_32(&oldest.writable):
             turn_oldest()
         else:
             found = next_on_the_clock()

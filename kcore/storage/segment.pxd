@@ -19,12 +19,12 @@ cdef struct LogSegment:
     char* path                   # of the .log file, whatever the suffix of `deleted`
     pthread_mutex_t open_lock    # opening and closing of the files below; nothing is taken under it
     int32_t is_open
-    bint writable                # the active segment: appended to under the log's append lock
+    int32_t writable             # the active segment: appended to under the log's append lock
     bint appended                # since its indexes were last finished
-    bint indexes_unsynced        # finished, but their files are not on the device yet
+    int32_t indexes_unsynced     # finished, but their files are not on the device yet
     int32_t indexes_are_wrong    # they contradicted the log: not believed, and built anew by the next load
     int32_t let_go               # its log is done with it: whoever still holds it keeps it open
-    bint unmade                  # without files yet: they come when the segment is opened for its first record
+    int32_t unmade               # without files yet: they come when the segment is opened for its first record
     int64_t base_offset
     int descriptor
     int64_t size_bytes

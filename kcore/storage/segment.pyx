@@ -147,7 +147,7 @@ cdef int create_files(LogSegment* segment) noexcept nogil:
     if outcome < 0:
         close_files(segment)
         return outcome
-    segment.unmade = False
+    atomic_store_32(&segment.unmade, 0)
     return 0
 
 
@@ -157,8 +157,8 @@ cdef int segment_create(LogSegment* segment, int64_t now_ms) noexcept nogil:
 
 
 cdef void segment_create_later(LogSegment* segment, int64_t now_ms) noexcept nogil:
-    segment.writable = True
-    segment.unmade = True
+    atomic_store_32(&segment.writable, 1)
+    atomic_store_32(&segment.unmade, 1)
     segment.created_ms = now_ms
 
 
@@ -175,10 +175,11 @@ cdef int segment_stat(LogSegment* segment) noexcept nogil:
 cdef int load_index(LogSegment* segment, IndexFile* index, const char* suffix, int32_t entry_bytes) noexcept nogil:
     """A read-only segment without an index reads from its start; an index of zero entries says just that."""
     cdef char path[PATH_CAPACITY]
+    cdef bint writable = atomic_load_32(&segment.writable)
     cdef int outcome = segment_file_path(segment, suffix, path, sizeof(path))
     if outcome >= 0:
-        outcome = index_load(index, segment.disk, path, entry_bytes, segment.max_index_bytes, segment.writable)
-    return 0 if outcome == -ENOENT and not segment.writable else outcome
+        outcome = index_load(index, segment.disk, path, entry_bytes, segment.max_index_bytes, writable)
+    return 0 if outcome == -ENOENT and not writable else outcome
 
 
 cdef void check_indexes(LogSegment* segment) noexcept nogil:
@@ -201,7 +202,7 @@ def distrusted_index_count() -> int:
 
 
 cdef int open_files(LogSegment* segment) noexcept nogil:
-    cdef int outcome = open_log_file(segment, O_RDWR if segment.writable else O_RDONLY)
+    cdef int outcome = open_log_file(segment, O_RDWR if atomic_load_32(&segment.writable) else O_RDONLY)
     if outcome >= 0:
         outcome = load_index(segment, &segment.offset_index, ".index", OFFSET_ENTRY_BYTES)
     if outcome >= 0:
@@ -227,7 +228,7 @@ cdef int open_once(LogSegment* segment) noexcept nogil:
     cdef int outcome = 0
     pthread_mutex_lock(&segment.open_lock)
     if not atomic_load_32(&segment.is_open):
-        outcome = create_files(segment) if segment.unmade else open_files(segment)
+        outcome = create_files(segment) if atomic_load_32(&segment.unmade) else open_files(segment)
         if outcome >= 0:
             atomic_store_32(&segment.is_open, 1)
             open_segments_add(segment)
@@ -293,7 +294,7 @@ cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept n
     if was_open:
         atomic_add_32(&segment.is_open, -1)
     if (atomic_add_32(&segment.references, 0) <= references and not atomic_load_32(&segment.let_go)
-            and (not segment.writable or write_indexes_back(segment) >= 0)):
+            and (not atomic_load_32(&segment.writable) or write_indexes_back(segment) >= 0)):
         close_files(segment)
     elif was_open:
         atomic_store_32(&segment.is_open, 1)
@@ -366,12 +367,12 @@ cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, in
 
 cdef int segment_sync(LogSegment* segment) noexcept nogil:
     cdef int outcome
-    if segment.unmade:
+    if atomic_load_32(&segment.unmade):
         return 0
     outcome = segment_open(segment)
     if outcome >= 0:
         outcome = segment.disk.fdatasync(segment.disk.context, segment.descriptor)
-    if outcome >= 0 and segment.indexes_unsynced and not segment.writable:
+    if outcome >= 0 and atomic_load_32(&segment.indexes_unsynced) and not atomic_load_32(&segment.writable):
         outcome = sync_indexes(segment)
     return outcome
 
@@ -389,7 +390,7 @@ cdef int sync_indexes(LogSegment* segment) noexcept nogil:
     if outcome >= 0:
         outcome = index_sync(segment.disk, path)
     if outcome >= 0:
-        segment.indexes_unsynced = False
+        atomic_store_32(&segment.indexes_unsynced, 0)
     pthread_mutex_unlock(&segment.open_lock)
     # What went missing is built anew when the log is next loaded.
     return 0 if outcome == -ENOENT else outcome
@@ -406,9 +407,9 @@ cdef int segment_finish(LogSegment* segment) noexcept nogil:
     if outcome >= 0:
         outcome = write_indexes_back(segment)
     if outcome >= 0:
-        segment.writable = False
+        atomic_store_32(&segment.writable, 0)
         segment.appended = False
-        segment.indexes_unsynced = True
+        atomic_store_32(&segment.indexes_unsynced, 1)
     segment_release(segment)
     return outcome
 

@@ -169,9 +169,9 @@ cdef bint lacks_offset_entries(LogSegment* segment) noexcept nogil:
 
 cdef void segment_take_newest(LogSegment* segment) noexcept nogil:
     cdef TimestampOffset newest = time_index_last(&segment.time_index, segment.base_offset)
-    if not segment.writable and lacks_offset_entries(segment):
+    if not atomic_load_32(&segment.writable) and lacks_offset_entries(segment):
         segment_distrust_indexes(segment)
-    if segment.writable or segment.size_bytes == 0 or is_newest(segment, &newest):
+    if atomic_load_32(&segment.writable) or segment.size_bytes == 0 or is_newest(segment, &newest):
         if newest.timestamp > segment.max_timestamp:
             segment.offset_of_max_timestamp = newest.offset
             segment.max_timestamp = newest.timestamp
