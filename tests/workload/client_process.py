@@ -6,6 +6,7 @@ and sends the histories, or the text of what a thread raised.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import logging
 import threading
@@ -28,6 +29,8 @@ LOADS = {
 def run_clients(pipe: Connection, server: str, plans: list[Plan]) -> None:
     # Every client logs each connection that it loses.
     logging.disable(logging.CRITICAL)
+    # A process that does not answer is ended by SIGABRT, to see where its threads stand.
+    faulthandler.enable()
     stop = threading.Event()
     started = threading.Semaphore(0)
     with ThreadPoolExecutor(len(plans)) as threads:

@@ -11,6 +11,8 @@ kills the processes.
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -44,8 +46,8 @@ class Workload:
             process.start()
             theirs.close()
             self._processes.append((client, process, mine))
-        for client, _, pipe in self._processes:
-            self._receive(client, pipe, START_TIMEOUT_S)
+        for client, process, pipe in self._processes:
+            self._receive(client, process, pipe, START_TIMEOUT_S)
         return self
 
     def stop(self) -> History:
@@ -54,15 +56,18 @@ class Workload:
             pipe.send("stop")
         whole = History()
         for client, process, pipe in self._processes:
-            answer = self._receive(client, pipe, STOP_TIMEOUT_S)
+            answer = self._receive(client, process, pipe, STOP_TIMEOUT_S)
             if not isinstance(answer, History):
                 raise WorkloadFailure(f"a client of {client} failed:\n{answer}")
             whole.merge(answer)
             process.join(END_TIMEOUT_S)
         return whole
 
-    def _receive(self, client: str, pipe: Connection, timeout_s: float) -> object:
+    def _receive(self, client: str, process: SpawnProcess, pipe: Connection, timeout_s: float) -> object:
         if not pipe.poll(timeout_s):
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGABRT)
+            process.join(END_TIMEOUT_S)
             raise WorkloadFailure(f"the clients of {client} have not answered for {timeout_s:g} s")
         try:
             return pipe.recv()
