@@ -113,6 +113,11 @@ def api_versions() -> bytes:
     return framed(API_VERSIONS, 0, b"", flexible=False)
 
 
+def metadata() -> bytes:
+    """Metadata 4 for all topics."""
+    return framed(METADATA, 4, struct.pack(">i", -1) + b"\0", flexible=False)
+
+
 def create_topic(topic: str) -> bytes:
     """Metadata 4 that lets the broker create the topic."""
     return framed(METADATA, 4, struct.pack(">i", 1) + string(topic.encode()) + b"\1", flexible=False)

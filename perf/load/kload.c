@@ -10,6 +10,7 @@
  *         [--error-at N]...                         positions of error codes (2 bytes, 0 expected) in an answer, length included
  *         [--offset-at N --offset-start O --offset-step K --offset-end O]
  *                                                   writes a fetch offset into the frame: O, O + K, ... and O again from the end
+ *         [--for S]                                 ends after S seconds instead, however many were sent and answered
  *         [--interval-us N]                         each connection sends no sooner than N us after its last request
  *
  * It connects to 127.0.0.1 and nowhere else, and its loops are bounded in count and time.
@@ -51,6 +52,7 @@ struct options {
     uint32_t depth;
     uint64_t requests;
     uint64_t seconds;
+    uint64_t lasting_seconds; /* 0: until all requests are answered */
     uint32_t errors_at[MAX_ERRORS_AT];
     uint32_t error_count;
     uint32_t offset_at; /* 0: no offset is written */
@@ -114,7 +116,7 @@ static struct options parse(int count, char **arguments) {
         {"port", 1, 0, 'p'},       {"frame", 1, 0, 'f'},        {"connections", 1, 0, 'c'}, {"depth", 1, 0, 'd'},
         {"requests", 1, 0, 'n'},   {"seconds", 1, 0, 's'},      {"error-at", 1, 0, 'e'},    {"offset-at", 1, 0, 'o'},
         {"offset-step", 1, 0, 'k'}, {"offset-start", 1, 0, 'b'}, {"offset-end", 1, 0, 'l'},  {"interval-us", 1, 0, 'i'},
-        {0, 0, 0, 0}};
+        {"for", 1, 0, 't'},        {0, 0, 0, 0}};
     struct options options = defaults();
     int name;
     while ((name = getopt_long(count, arguments, "", names, NULL)) != -1) {
@@ -134,6 +136,10 @@ static struct options parse(int count, char **arguments) {
         case 'b': options.offset_start = number("offset-start", optarg, 0, INT64_MAX); break;
         case 'l': options.offset_end = number("offset-end", optarg, 1, INT64_MAX); break;
         case 'i': options.interval_ns = 1000 * number("interval-us", optarg, 1, 60000000u); break;
+        case 't':
+            options.lasting_seconds = number("for", optarg, 1, 3600);
+            options.requests = UINT64_MAX;
+            break;
         default: exit(2);
         }
     }
@@ -309,7 +315,8 @@ static void timer_fired(struct load *load) {
 
 static void run(struct load *load) {
     const struct options *options = &load->options;
-    uint64_t deadline = load->started + options->seconds * 1000000000u;
+    uint64_t seconds = options->lasting_seconds != 0 ? options->lasting_seconds : options->seconds;
+    uint64_t deadline = load->started + seconds * 1000000000u;
     struct epoll_event events[256];
     for (uint32_t index = 0; index < options->connections; index++) send_requests(load, index);
     while (load->answered < options->requests) {
@@ -326,6 +333,7 @@ static void run(struct load *load) {
             send_requests(load, index);
         }
         if (now_ns() > deadline) {
+            if (options->lasting_seconds != 0) return;
             die("kload: %llu of %llu answers after %llu s", (unsigned long long)load->answered,
                 (unsigned long long)options->requests, (unsigned long long)options->seconds);
         }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-LAUNCHERS = ["kcli", "test", "prepare", "campaign", "kafka-jars", "kafka-run", "test-sanitized"]
+LAUNCHERS = ["kcli", "test", "prepare", "campaign", "kafka-jars", "kafka-run", "stress-sanitized", "test-sanitized"]
 TOOLS = [
     "sh",
     "cat",
