@@ -14,6 +14,7 @@ ZERO = bytes(SIZE)
 METADATA_TOPIC = bytes(SIZE - 1) + b"\x01"
 
 _TEXT_LENGTH = 22
+_SHOWN_LENGTH = 80
 _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
@@ -44,4 +45,6 @@ def from_text(text: str) -> bytes:
             raise ValueError
         return binascii.a2b_base64(raw.translate(_FROM_URL_SAFE) + b"==", strict_mode=True)
     except ValueError:
-        raise ValueError(f"{text!r} is not a uuid: 22 characters of url-safe base64 are expected") from None
+        raise ValueError(
+            f"{text[:_SHOWN_LENGTH]!r} is not a uuid: 22 characters of url-safe base64 are expected"
+        ) from None

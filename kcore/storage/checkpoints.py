@@ -27,8 +27,8 @@ CLEANER_OFFSET_FILE = "cleaner-offset-checkpoint"
 
 VERSION = 0
 LARGEST_OFFSET = 2**63 - 1
-MOST_DIGITS = 19
 LARGEST_PARTITION = 2**31 - 1
+SHOWN_CHARACTERS = 80
 
 
 class CorruptFileError(Exception):
@@ -79,7 +79,7 @@ def parse_checkpoint(path: str, content: bytes) -> dict[TopicPartition, int]:
     for number, line in enumerate(entries, 3):
         key, offset = _parse_entry(path, number, line)
         if key in offsets:
-            raise _corrupt(path, number, f"partition {key[0]}-{key[1]} stands here a second time")
+            raise _corrupt(path, number, f"partition {key[0][:SHOWN_CHARACTERS]}-{key[1]} stands here a second time")
         offsets[key] = offset
     return offsets
 
@@ -105,7 +105,7 @@ def _check_version(path: str, lines: list[str]) -> None:
 def _parse_entry(path: str, number: int, line: str) -> tuple[TopicPartition, int]:
     fields = line.split()
     if len(fields) != 3:
-        raise _corrupt(path, number, f"{line!r} is not a topic, a partition and an offset")
+        raise _corrupt(path, number, f"{shown(line)} is not a topic, a partition and an offset")
     partition = _number(path, number, fields[1], "the partition", LARGEST_PARTITION)
     offset = _number(path, number, fields[2], "the offset")
     return (fields[0], partition), offset
@@ -113,10 +113,26 @@ def _parse_entry(path: str, number: int, line: str) -> tuple[TopicPartition, int
 
 def _number(path: str, line: int, text: str, meaning: str, largest: int = LARGEST_OFFSET) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise _corrupt(path, line, f"{text!r} is not {meaning}, a whole number of at least 0")
-    if len(text) > MOST_DIGITS or int(text) > largest:
-        raise _corrupt(path, line, f"{text[: MOST_DIGITS + 1]!r} is larger than {meaning} can be")
-    return int(text)
+        raise _corrupt(path, line, f"{shown(text)} is not {meaning}, a whole number of at least 0")
+    number = number_in(text, largest)
+    if number is None:
+        raise _corrupt(path, line, f"{shown(text)} is larger than {meaning} can be")
+    return number
+
+
+def number_in(text: str, largest: int) -> int | None:
+    """The whole number from 0 to `largest` that `text` is in ASCII digits, or None."""
+    digits = text.lstrip("0") or "0"
+    # int() raises for what has thousands of digits.
+    if not (text.isascii() and text.isdigit()) or len(digits) > len(str(largest)):
+        return None
+    number = int(digits)
+    return number if number <= largest else None
+
+
+def shown(text: str) -> str:
+    """What was found in a file, in quotes and not at any length."""
+    return repr(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}...")
 
 
 def _corrupt(path: str, line: int, rule: str) -> CorruptFileError:

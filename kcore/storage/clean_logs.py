@@ -19,6 +19,7 @@ from __future__ import annotations
 from zlib import crc32
 
 from kcore.logger import get_logger
+from kcore.storage.checkpoints import LARGEST_OFFSET, LARGEST_PARTITION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +79,13 @@ def parse_clean_logs(content: bytes) -> dict[TopicPartition, CleanLog] | None:
             return None
         for line in lines[:-1]:
             topic, partition, *numbers = line.split(b" ")
-            if len(numbers) != NUMBERS:
+            key = topic.decode(), int(partition)
+            left = tuple(map(int, numbers))
+            if len(left) != NUMBERS or not 0 <= key[1] <= LARGEST_PARTITION:
                 return None
-            logs[topic.decode(), int(partition)] = tuple(map(int, numbers))
+            if min(left) < -1 or max(left) > LARGEST_OFFSET:
+                return None
+            logs[key] = left
         return logs if len(logs) == int(head[1]) else None
     except ValueError:
         return None

@@ -10,7 +10,7 @@ Concurrency: one lock, under which the file is written too: epochs change with l
 """
 
 from libc.errno cimport ENOENT, ENOMEM
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport strdup
@@ -218,6 +218,8 @@ def parse(bytes content not None):
         pairs = [(int(epoch), int(offset)) for epoch, offset in (line.split() for line in lines[2:] if line.strip())]
     except ValueError:
         return None
-    if len(pairs) != count or pairs != sorted(pairs) or any(min(pair) < 0 for pair in pairs):
+    if len(pairs) != count or pairs != sorted(pairs):
+        return None
+    if any(not 0 <= epoch <= INT32_MAX or not 0 <= offset <= INT64_MAX for epoch, offset in pairs):
         return None
     return pairs

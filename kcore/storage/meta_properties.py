@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from kcore import uuid
 from kcore.config.properties import parse_properties
-from kcore.storage.checkpoints import CorruptFileError
+from kcore.storage.checkpoints import CorruptFileError, number_in, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +23,17 @@ if TYPE_CHECKING:
     from kcore.platform.disk import Disk
 
 FILE_NAME = "meta.properties"
+LARGEST_NODE_ID = 2**31 - 1
 
 _REMEDY = "correct the file, or move the log directory away"
 _REMEDY_REMOVE = "correct the file, or remove it: it is written anew for the cluster of the metadata store"
-_SPECIAL = {"\\": "\\\\", " ": "\\ ", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!", "\n": "\\n", "\r": "\\r"}
+_SPECIAL = {
+    **{character: f"\\{character}" for character in "\\ =:#!"},
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\f": "\\f",
+}
 _ID_KEYS = {0: "broker.id", 1: "node.id"}
 
 
@@ -86,9 +93,8 @@ def parse_meta_properties(path: str, content: bytes) -> MetaProperties:
         raise CorruptFileError(path, 0, str(error), _REMEDY) from None
     version_text = others.pop("version", "0")
     if version_text not in ("0", "1"):
-        raise CorruptFileError(
-            path, _line_of(text, "version"), f"version {version_text!r} is unknown, only 0 and 1 are known", _REMEDY
-        )
+        rule = f"version {shown(version_text)} is unknown, only 0 and 1 are known"
+        raise CorruptFileError(path, _line_of(text, "version"), rule, _REMEDY)
     version = int(version_text)
     node_id = _node_id(path, text, others, version)
     directory_id = _directory_id(path, text, others)
@@ -106,10 +112,11 @@ def _node_id(path: str, text: str, properties: dict[str, str], version: int) -> 
     value = properties.pop(name, None)
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit()):
-        rule = f"{name} {value!r} is not a whole number of at least 0"
+    number = number_in(value, LARGEST_NODE_ID)
+    if number is None:
+        rule = f"{name} {shown(value)} is not a whole number from 0 to {LARGEST_NODE_ID}"
         raise CorruptFileError(path, _line_of(text, name), rule, _REMEDY)
-    return int(value)
+    return number
 
 
 def _directory_id(path: str, text: str, properties: dict[str, str]) -> bytes | None:

@@ -12,7 +12,7 @@ when its topic is next seen.
 from __future__ import annotations
 
 from kcore import uuid
-from kcore.storage.checkpoints import CorruptFileError
+from kcore.storage.checkpoints import CorruptFileError, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def parse_topic_id(path: str, content: bytes) -> bytes:
     lines = content.decode("utf-8", "replace").splitlines()
     version = _field(path, lines, 1, "version")
     if version != str(VERSION):
-        raise CorruptFileError(path, 1, f"version {version!r} is unknown, only {VERSION} is known", _REMEDY)
+        raise CorruptFileError(path, 1, f"version {shown(version)} is unknown, only {VERSION} is known", _REMEDY)
     text = _field(path, lines, 2, "topic_id")
     try:
         topic_id = uuid.from_text(text)
@@ -77,5 +77,5 @@ def _field(path: str, lines: list[str], number: int, name: str) -> str:
     line = lines[number - 1] if len(lines) >= number else ""
     found, separator, value = line.partition(":")
     if found != name or not separator:
-        raise CorruptFileError(path, number, f"{line!r} is not `{name}: ...`", _REMEDY)
+        raise CorruptFileError(path, number, f"{shown(line)} is not `{name}: ...`", _REMEDY)
     return value.strip()

@@ -28,9 +28,11 @@ cdef enum:
     BATCH_MISPLACED = 2          # of find_from: no batch with the offset, or one before it, begins at the place
 
 
-cdef inline bint is_readable(BatchStatus status, const BatchHeader* header) noexcept nogil:
+cdef inline bint is_readable(BatchStatus status, int64_t available, const BatchHeader* header) noexcept nogil:
     """Whether the header's length and last offset may be used; of magic 0 and 1 the offset field is the last one's."""
-    return status == BATCH_OK or (status == BATCH_INCOMPLETE and header.magic >= 0) or status == BATCH_OLD_MAGIC
+    if status == BATCH_INCOMPLETE:
+        return 0 <= header.magic < 2 or (header.magic == 2 and available >= BATCH_HEADER_SIZE)
+    return status == BATCH_OK or status == BATCH_OLD_MAGIC
 
 
 cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t end, int64_t highest_base,
@@ -50,7 +52,7 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
             if filled < 0:
                 return <int>filled
             available = filled
-        if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), header):
+        if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), available, header):
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
         if at == start and header.base_offset > highest_base:
             return BATCH_MISPLACED
@@ -82,7 +84,8 @@ cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, B
         # What lies beyond the end that this reader may see is no contradiction.
         if 0 <= start.position < end:
             outcome = find_from(segment, offset, start.position, end, offset, header, position)
-            if outcome != BATCH_MISPLACED:
+            # Bytes within a batch may look like one; what follows them does not.
+            if outcome != BATCH_MISPLACED and outcome != -EBADMSG:
                 return outcome
             segment_distrust_indexes(segment)
     return segment_find_batch(segment, offset, 0, end, header, position)
@@ -100,7 +103,7 @@ cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t 
     cdef TimestampOffset older = time_index_lookup(&segment.time_index, segment.base_offset, timestamp - 1)
     cdef int outcome = segment_find_offset(segment, max(older.offset, start_offset), end, header, position)
     # From the start offset on everything is looked at, whatever the index says.
-    if older.timestamp >= 0 and older.offset > start_offset and not (
+    if older.offset > max(start_offset, segment.base_offset) and not (
             outcome == BATCH_FOUND and confirms(header, &older)):
         segment_distrust_indexes(segment)
         outcome = segment_find_offset(segment, start_offset, end, header, position)

@@ -6,6 +6,8 @@
 
 `count` is of cases: one for each seed, unless the campaign tries more.
 
+A campaign that names its build, as fuzzers do, has `"build": "address"` there when that was the sanitizers'.
+
 `clean` tells whether the tested packages were as committed. An interrupted run loses at most the seeds since its last
 line, which the next run takes up again: seeds are numbered on from the last line.
 """

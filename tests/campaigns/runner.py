@@ -26,11 +26,12 @@ class Campaign:
     name: str
     packages: Sequence[str]
     run: Callable[[int], int | None]
+    build: Callable[[], str] | None = None
 
     @classmethod
     def load(cls, name: str) -> Campaign:
         module = importlib.import_module(f"tests.campaigns.{name}")
-        return cls(name, module.PACKAGES, module.run)
+        return cls(name, module.PACKAGES, module.run, getattr(module, "build", None))
 
 
 def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int | None) -> bool:
@@ -42,6 +43,8 @@ def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int 
     count = 0
 
     def keep(outcome: dict[str, object]) -> None:
+        if campaign.build is not None:
+            outcome = {**outcome, "build": campaign.build()}
         ledger.append(campaign.packages, range(first, seed), count, time.monotonic() - started, outcome)
 
     with_signals = [signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)]

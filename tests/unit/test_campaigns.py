@@ -78,6 +78,7 @@ def test_only_seeds_of_unchanged_packages_count(
 def test_registered_campaign_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCLI_INTEROP_RECORDS", "5000")  # the full size takes ten minutes
     monkeypatch.setenv("KCLI_KILLS", "1")
+    monkeypatch.setenv("KCLI_FUZZ_BUILD", "here")
     module = importlib.import_module(f"tests.campaigns.{name}")
     for path in module.PACKAGES:
         assert Path(path).exists(), f"{name} tests {path}, which is not there"

@@ -4,8 +4,8 @@
     [topic: name(-12) or id(13+) [partition: index leader_epoch(9+) offset last_fetched_epoch(12+) log_start_offset(5+)
     max_bytes]] [forgotten(7+): name or id [index]] rack_id(11+)
 
-From version 12 on lengths are compact and every structure ends with tagged fields; from 15 on the replica's id stands in
-the tagged field 1 of the request.
+From version 12 on lengths are compact and every structure ends with tagged fields: the request's 0 is the cluster's id,
+its 1 the replica's id and epoch (15+), a partition's 0 the follower's directory id (17+).
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
@@ -13,9 +13,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from kcore.cursor cimport (
-    Cursor, cursor_over, read_int8, read_int32, read_int64, read_unsigned_varint, take,
+    Cursor, cursor_over, read_int8, read_int32, read_int64, read_unsigned_varint, remaining, take,
 )
-from kcore.server.fast_path.fields cimport read_array_size, read_string, skip_tags
+from kcore.server.fast_path.fields cimport read_array_size, read_string, read_tagged_field, skip_tags
 from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:
@@ -26,8 +26,11 @@ cdef enum:
     FIRST_FLEXIBLE = 12
     FIRST_BY_ID = 13
     FIRST_WITH_REPLICA_STATE = 15
+    FIRST_WITH_DIRECTORY_ID = 17
+    CLUSTER_ID_TAG = 0
     REPLICA_STATE_TAG = 1
-    TOPIC_ID_SIZE = 16
+    DIRECTORY_ID_TAG = 0         # of a partition
+    UUID_SIZE = 16
     SMALLEST_TOPIC = 3           # a compact name, a compact array's size, no tags
     SMALLEST_PARTITION = 16      # index, offset and max bytes
     SMALLEST_INDEX = 4
@@ -61,8 +64,8 @@ cdef bint read_fetch_request(const uint8_t* body, size_t size, int16_t version, 
     if version >= FIRST_WITH_SESSION:
         if not read_forgotten_topics(&cursor, out):
             return False
-    if version >= FIRST_WITH_RACK:
-        read_string(&cursor, out.flexible, &ignored)
+    if version >= FIRST_WITH_RACK and read_string(&cursor, out.flexible, &ignored) == NULL:
+        return False
     if out.flexible:
         read_request_tags(&cursor, out)
     return not cursor.failed and cursor.position == cursor.end
@@ -84,8 +87,8 @@ cdef bint read_topic(Cursor* cursor, FetchRequest* out, FetchTopic* topic) noexc
 
 cdef inline void read_topic_name(Cursor* cursor, const FetchRequest* request, FetchTopic* topic) noexcept nogil:
     if request.by_id:
-        topic.name = take(cursor, TOPIC_ID_SIZE)
-        topic.name_size = TOPIC_ID_SIZE
+        topic.name = take(cursor, UUID_SIZE)
+        topic.name_size = UUID_SIZE
     else:
         topic.name = read_string(cursor, request.flexible, &topic.name_size)
 
@@ -98,7 +101,22 @@ cdef void read_partition(Cursor* cursor, const FetchRequest* request, FetchParti
     if request.version >= FIRST_WITH_LOG_START_OFFSET:
         read_int64(cursor)  # a follower's log start offset
     out.max_bytes = read_int32(cursor)
-    skip_tags(cursor, request.flexible)
+    if request.version >= FIRST_WITH_DIRECTORY_ID:
+        read_partition_tags(cursor)
+    else:
+        skip_tags(cursor, request.flexible)
+
+
+cdef inline void read_partition_tags(Cursor* cursor) noexcept nogil:
+    cdef uint32_t count = read_unsigned_varint(cursor)
+    cdef Cursor field
+    while count > 0 and not cursor.failed:
+        if read_unsigned_varint(cursor) == DIRECTORY_ID_TAG:
+            field = read_tagged_field(cursor)
+            cursor.failed = cursor.failed or remaining(&field) != UUID_SIZE
+        else:
+            take(cursor, read_unsigned_varint(cursor))
+        count -= 1
 
 
 cdef bint read_forgotten_topics(Cursor* cursor, FetchRequest* out) noexcept nogil:
@@ -139,17 +157,21 @@ cdef bint read_forgotten_topic(Cursor* cursor, FetchRequest* out, FetchTopic* to
 
 cdef void read_request_tags(Cursor* cursor, FetchRequest* out) noexcept nogil:
     cdef uint32_t count = read_unsigned_varint(cursor)
-    cdef uint32_t tag, size
-    cdef const uint8_t* data
-    cdef Cursor state
+    cdef uint32_t tag
+    cdef int32_t ignored
+    cdef Cursor field
     while count > 0 and not cursor.failed:
         tag = read_unsigned_varint(cursor)
-        size = read_unsigned_varint(cursor)
-        data = take(cursor, size)
-        if data != NULL and tag == REPLICA_STATE_TAG and out.version >= FIRST_WITH_REPLICA_STATE:
-            state = cursor_over(data, size)
-            out.replica_id = read_int32(&state)
-            cursor.failed = cursor.failed or state.failed
+        field = read_tagged_field(cursor)
+        if tag == CLUSTER_ID_TAG:
+            read_string(&field, True, &ignored)
+        elif tag == REPLICA_STATE_TAG and out.version >= FIRST_WITH_REPLICA_STATE:
+            out.replica_id = read_int32(&field)
+            read_int64(&field)  # the replica's epoch
+            skip_tags(&field, True)
+        else:
+            take(&field, <int64_t>remaining(&field))
+        cursor.failed = cursor.failed or field.failed or remaining(&field) != 0
         count -= 1
 
 
