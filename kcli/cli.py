@@ -33,6 +33,7 @@ COMMANDS = {
     "perf-test": "Measure how fast a cluster is written and read.",
     "dump-log": "Print what segment, index and snapshot files hold.",
     "checkpoint": "Print the small files that stand beside the segments.",
+    "log": "Import partitions that Apache Kafka wrote.",
     "demo": "Publish a real data set, read it back and show it.",
 }
 

@@ -23,7 +23,7 @@ cdef enum BatchStatus:
     BATCH_OK = 0
     BATCH_INCOMPLETE = 1       # fewer bytes than the header, or than its length, announces
     BATCH_INVALID = 2          # a length, count or delta that no writer makes
-    BATCH_OLD_MAGIC = 3        # magic 0 or 1: only the fields of LOG_OVERHEAD and the magic are filled in
+    BATCH_OLD_MAGIC = 3        # magic 0 or 1, a message: no producer, record_count -1, both offsets the (last) one's
     BATCH_UNKNOWN_MAGIC = 4
 
 cdef struct BatchHeader:

@@ -21,6 +21,7 @@ cdef enum:
     MAX_TIMESTAMP_POSITION = 35
     # A message of magic 0 without key and value: crc, magic, attributes and two lengths.
     SMALLEST_OLD_MESSAGE = 14
+    SMALLEST_MESSAGE_WITH_TIME = 22
 
 
 cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader* out) noexcept nogil:
@@ -42,7 +43,7 @@ cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader
     if out.magic < 0 or out.magic > 2:
         return BATCH_UNKNOWN_MAGIC
     if out.magic < 2:
-        return BATCH_OLD_MAGIC if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
+        return read_old_head(&cursor, size, out)
     if out.size_bytes < BATCH_HEADER_SIZE:
         return BATCH_INVALID
     if size < BATCH_HEADER_SIZE:
@@ -61,6 +62,23 @@ cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader
     if out.last_offset_delta < 0 or out.record_count < 0:
         return BATCH_INVALID
     return BATCH_OK if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
+
+
+cdef BatchStatus read_old_head(Cursor* cursor, size_t size, BatchHeader* out) noexcept nogil:
+    """A message of magic 0 or 1 as a batch: crc, magic and attributes, then its time if it has one."""
+    out.crc = <uint32_t>out.partition_leader_epoch
+    out.partition_leader_epoch = -1
+    out.attributes = <uint8_t>read_int8(cursor)
+    out.base_timestamp = read_int64(cursor) if out.magic == 1 else -1
+    out.last_offset = out.base_offset
+    out.last_offset_delta = 0
+    out.producer_id = out.producer_epoch = out.base_sequence = out.record_count = -1
+    if out.magic == 1 and out.size_bytes < LOG_OVERHEAD + SMALLEST_MESSAGE_WITH_TIME:
+        return BATCH_INVALID
+    if cursor.failed:
+        out.base_timestamp = -1
+    out.max_timestamp = out.base_timestamp
+    return BATCH_OLD_MAGIC if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
 
 
 cdef bint has_valid_checksum(const uint8_t* batch, const BatchHeader* header) noexcept nogil:

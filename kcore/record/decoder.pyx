@@ -288,9 +288,7 @@ cdef class BatchIterator:
         status = read_batch_header(batch.data, self.buffer.size - self.position, &batch.header)
         if status == BATCH_INCOMPLETE:
             raise StopIteration
-        if status == BATCH_OLD_MAGIC:
-            describe_old_message(batch)
-        elif status != BATCH_OK:
+        if status != BATCH_OK and status != BATCH_OLD_MAGIC:
             raise errors.CorruptMessageError(f"no valid record batch at byte {self.position}")
         batch.buffer = self.buffer
         batch.position = self.position
@@ -299,25 +297,6 @@ cdef class BatchIterator:
             raise errors.CorruptMessageError(f"the batch at byte {self.position} has a wrong checksum")
         self.position += <size_t>batch.header.size_bytes
         return batch
-
-
-cdef void describe_old_message(RecordBatch batch) noexcept:
-    """Fills in what a header of magic 0 or 1 lacks: crc at 12, magic at 16, attributes at 17, its time at 18."""
-    cdef const uint8_t* data = batch.data
-    cdef int64_t timestamp = 0
-    cdef int i
-    batch.header.crc = batch.header.partition_leader_epoch
-    batch.header.partition_leader_epoch = -1
-    batch.header.attributes = data[17]
-    batch.header.last_offset_delta = 0
-    batch.header.last_offset = batch.header.base_offset
-    batch.header.producer_id = -1
-    batch.header.producer_epoch = -1
-    batch.header.base_sequence = -1
-    batch.header.record_count = -1
-    for i in range(8):
-        timestamp = (timestamp << 8) | data[18 + i]
-    batch.header.base_timestamp = batch.header.max_timestamp = timestamp if batch.header.magic == 1 else -1
 
 
 def decode_batches(buffer, check_crc=True, size_t decompressed_limit_bytes=DEFAULT_LIMIT_BYTES):

@@ -384,9 +384,6 @@ cdef int16_t check_replicated(const uint8_t* batches, size_t size, int64_t base_
             break
         result.failed_batch_position = <int32_t>position
         if status == BATCH_OLD_MAGIC:
-            # An old message stands for its own offset; a compressed one for the last of those inside.
-            header.last_offset = header.base_offset
-            header.max_timestamp = NO_TIMESTAMP
             header.record_count = 1
         elif status != BATCH_OK:
             return refuse_batch(result, CORRUPT_MESSAGE, "A replicated record batch has an invalid header.")

@@ -13,6 +13,7 @@ class AppendOutcome:
     record_count: int
 
 class FetchOutcome:
+    aborted_transactions: list[tuple[int, int]]
     diverging_epoch: tuple[int, int] | None
     error: int
     high_watermark: int

@@ -34,8 +34,7 @@ from kcore.replication.partition_watch cimport (
 from kcore.storage.leader_epoch_cache cimport EpochEntry
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 from kcore.storage.log_append cimport append_as_leader
-from kcore.storage.log_read cimport read_log
-from kcore.storage.segment cimport LogSegment, segment_release
+from kcore.storage.log_read cimport read_log, release_read
 
 cdef enum:
     ALL_REPLICAS = -1
@@ -52,9 +51,10 @@ class AppendOutcome:
 
 class FetchOutcome:
     """What a read found: `error` is a wire code, `records` the raw batches, `diverging_epoch` the latest epoch that the
-    asker's log and this one share and its end offset here, None when all is well."""
+    asker's log and this one share and its end offset here, None when all is well, `aborted_transactions` the producer ids
+    and first offsets of those with records among these, for readers of committed ones."""
 
-    __slots__ = ("diverging_epoch", "error", "high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset", "position",
+    __slots__ = ("aborted_transactions", "diverging_epoch", "error", "high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset", "position",
                  "records", "segment_base_offset")
 
 
@@ -345,6 +345,7 @@ cdef class Partition:
         cdef bytearray records = bytearray()
         cdef uint8_t* target
         cdef int64_t got
+        cdef int32_t i
         with nogil:
             self.read_from_leader(offset, max_bytes, isolation, at_least_one, leader_epoch, last_fetched_epoch, &result)
         outcome = FetchOutcome()
@@ -354,10 +355,13 @@ cdef class Partition:
             with nogil:
                 got = result.segment.disk.pread(result.segment.disk.context, result.segment.descriptor, target,
                                                 <size_t>result.size_bytes, result.position)
-                segment_release(result.segment)
             if got != result.size_bytes:
                 result.error = KAFKA_STORAGE_ERROR
                 records = bytearray()
+        outcome.aborted_transactions = [(result.aborted.entries[i].producer_id, result.aborted.entries[i].first_offset)
+                                        for i in range(result.aborted.count)]
+        with nogil:
+            release_read(&result)
         outcome.error = result.error
         outcome.records = bytes(records)
         outcome.high_watermark = result.high_watermark

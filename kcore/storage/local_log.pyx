@@ -38,6 +38,7 @@ from kcore.storage.segment cimport (
 )
 from kcore.storage.segment_search cimport BATCH_PAST_END, segment_find_max_timestamp, segment_find_offset
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
+from kcore.storage.transaction_index cimport transaction_index_truncate
 
 
 cdef const char* METADATA_FILE = b"partition.metadata"
@@ -570,6 +571,7 @@ cdef class LocalLog:
         segment.created_ms = old.created_ms
         segment.roll_jitter_ms = old.roll_jitter_ms
         segment.first_timestamp = old.first_timestamp if position > 0 else -1
+        segment.aborted_count = old.aborted_count
         outcome = segment_finish(old) if atomic_load_32(&old.writable) else 0
         if outcome >= 0:
             outcome = segment_open(segment)
@@ -584,7 +586,9 @@ cdef class LocalLog:
         time_index_truncate(&segment.time_index, segment.base_offset, offset)
         segment.size_bytes = position
         segment_count_unindexed(segment)
-        outcome = segment_find_max_timestamp(segment)
+        outcome = transaction_index_truncate(segment, offset)
+        if outcome >= 0:
+            outcome = segment_find_max_timestamp(segment)
         if outcome < 0:
             segment_release(segment)
             segment_let_go(segment)

@@ -14,6 +14,7 @@ from kcore.storage.leader_epoch_cache cimport LeaderEpochCache
 from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata
 from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport LogSegment
+from kcore.storage.transaction_index cimport AbortedTransactions
 
 cdef enum Isolation:
     ISOLATION_LOG_END = 0        # a follower
@@ -34,7 +35,7 @@ cdef struct AppendResult:
 
 cdef struct ReadResult:
     int16_t error                # NONE, OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR
-    LogSegment* segment          # pinned and open when size_bytes > 0: release with segment_release
+    LogSegment* segment          # pinned and open when size_bytes > 0: give it back with release_read
     int64_t position             # in segment.descriptor
     int64_t size_bytes           # whole batches only up to the bound; may end inside a batch when cut by max_bytes
     int64_t segment_base_offset  # where the read stands, also when nothing is readable
@@ -42,6 +43,7 @@ cdef struct ReadResult:
     int64_t last_stable_offset
     int64_t log_start_offset
     int64_t log_end_offset
+    AbortedTransactions aborted  # for readers of committed records: those with records among these bytes
     # Filled by Partition: the logs part before the fetch offset; the latest epoch that both have, and where it ends here.
     bint diverges
     int32_t diverging_epoch

@@ -32,7 +32,7 @@ from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE_NAME
 from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata, limits_of
 from kcore.storage.log_append cimport append_as_follower, append_as_leader
 from kcore.storage.log_config import LogConfig  # noqa: F401 (LogConfig is part of the face)
-from kcore.storage.log_read cimport read_log
+from kcore.storage.log_read cimport read_log, release_read
 from kcore.storage.log_retention cimport deletable_count
 from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
 from kcore.storage.producer_state cimport ProducerStateManager
@@ -203,12 +203,12 @@ cdef class Log(LocalLog):
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil:
         """From the latest snapshot at or below the log end, and the batches after it; later snapshots are removed."""
         cdef int64_t covered = load_latest_snapshot(self.producer_state, self.disk, self.directory_path,
-                                                    self.first_offset, self.next_offset, now_ms)
+                                                    self.first_offset, self.next_offset, True, now_ms)
         cdef LogOffsetMetadata first
         cdef int32_t i = max(self.floor_index(covered), 0)
         cdef int outcome = 0 if covered >= 0 else <int>covered
         while outcome >= 0 and i < self.segment_count and covered < self.next_offset:
-            outcome = replay_segment(self.producer_state, self.segment_list[i], covered)
+            outcome = replay_segment(self.producer_state, self.segment_list[i], covered, False)
             i += 1
         self.producer_state.advance_map_end(self.next_offset)
         # A snapshot names where a transaction began, not the place.
@@ -363,7 +363,7 @@ cdef class Log(LocalLog):
                 if buffer != NULL:
                     outcome = self.disk.pread(self.disk.context, result.segment.descriptor, buffer,
                                               <size_t>result.size_bytes, result.position)
-                segment_release(result.segment)
+                release_read(&result)
         try:
             if result.error != NONE:
                 self.raise_error(result.error, None)
@@ -371,6 +371,23 @@ cdef class Log(LocalLog):
             return (<char*>buffer)[:outcome]
         finally:
             free(buffer)
+
+    def aborted_transactions(self, int64_t offset, int64_t max_bytes=INT32_MAX):
+        """What a reader of committed records is told with the records from `offset` on: for each aborted transaction
+        `(producer id, first offset, offset of its marker, last stable offset behind it)`."""
+        cdef ReadResult result
+        cdef int32_t i
+        with nogil:
+            read_log(self, offset, max_bytes, ISOLATION_TXN_COMMITTED, True, &result)
+        try:
+            if result.error != NONE:
+                self.raise_error(result.error, None)
+            return [(result.aborted.entries[i].producer_id, result.aborted.entries[i].first_offset,
+                     result.aborted.entries[i].last_offset, result.aborted.entries[i].last_stable_offset)
+                    for i in range(result.aborted.count)]
+        finally:
+            with nogil:
+                release_read(&result)
 
     def _advance_high_watermark(self, int64_t offset):
         """Raises the high watermark to `offset`, at most to the log's end; whether it moved."""

@@ -21,6 +21,7 @@ from kcore.record.validator cimport (
 from kcore.storage.log cimport DESCRIPTOR_REMEDY, AppendResult, Log
 from kcore.storage.producer_state cimport SequenceVerdict
 from kcore.storage.segment cimport LogSegment, segment_index_batch, segment_release, segment_write
+from kcore.storage.transaction_index cimport AbortedTransaction, transaction_index_append
 
 
 cdef void count_append(Log log, size_t size, const ValidationResult* validated,
@@ -50,6 +51,7 @@ cdef void assign_epochs(Log log, const uint8_t* records, size_t size) noexcept n
 
 cdef int write_batches(Log log, uint8_t* records, size_t size, const ValidationResult* validated,
                        int64_t now_ms) noexcept nogil:
+    cdef AbortedTransaction aborted
     cdef LogSegment* active
     cdef BatchHeader header
     cdef int64_t position
@@ -72,9 +74,16 @@ cdef int write_batches(Log log, uint8_t* records, size_t size, const ValidationR
     while at < size:
         read_batch_header(records + at, size - at, &header)
         segment_index_batch(active, &header, position, log.limits.index_interval_bytes)
-        log.producer_state.append(&header, records + at, active.base_offset, position)
+        if (log.producer_state.append(&header, records + at, active.base_offset, position, &aborted)
+                and outcome >= 0):
+            log.directory_changed = True
+            outcome = transaction_index_append(active, &aborted)
         at += <size_t>header.size_bytes
         position += header.size_bytes
+    if outcome < 0:
+        # Readers would be shown what was aborted: the records are not published, and the log ends its service.
+        segment_release(active)
+        return log.offline_unless_done(outcome)
     pthread_mutex_lock(&log.segments_lock)
     log.publish_append(<int64_t>size, validated.last_offset)
     log.refresh_first_unstable()

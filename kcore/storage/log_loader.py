@@ -59,17 +59,19 @@ def load_log(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     clean_shutdown: bool = False,
+    is_durable: bool = False,
     left: CleanLog | None = None,
     on_failure: OnFailure | None = None,
 ) -> Log:
     """The log in `directory`, which is made when it is missing; OSError when the disk fails.
 
     `recovery_point` and `log_start_offset` are the checkpoints' (0 without one), `left` is how a clean shutdown left
-    the log, where that is known. `on_failure(log, error)` is called once if a later disk error takes the log offline,
-    from whichever Python call meets or polls for it.
+    the log, where that is known; `is_durable` says that all of it is on the device, though nothing is known to be
+    sound, so that its gaps are no loss. `on_failure(log, error)` is called once if a later disk error takes the log
+    offline, from whichever Python call meets or polls for it.
     """
     opened = Log(disk, fsencode(directory), topic, partition, config, on_failure)
-    LogLoader(disk, directory, opened, recovery_point, log_start_offset, clean_shutdown, left).load()
+    LogLoader(disk, directory, opened, recovery_point, log_start_offset, clean_shutdown, is_durable, left).load()
     return opened
 
 
@@ -108,6 +110,7 @@ class LogLoader:
         recovery_point: int,
         log_start_offset: int,
         clean_shutdown: bool,
+        is_durable: bool,
         left: CleanLog | None,
     ) -> None:
         self._disk = disk
@@ -117,7 +120,7 @@ class LogLoader:
         self._recovery = LogRecovery(opened)
         self._recovery_point = recovery_point
         # Where the promise of durability ended, however much of the log is read again.
-        self._durable_end = MAX_OFFSET if clean_shutdown else recovery_point
+        self._durable_end = MAX_OFFSET if clean_shutdown or is_durable else recovery_point
         self._log_start_offset = log_start_offset
         self._clean_shutdown = clean_shutdown
         self._left = left if clean_shutdown else None
@@ -266,6 +269,7 @@ class LogLoader:
         if reason is not None:
             self._save_what_follows(index, offsets, scan, reason)
             self._drop_segments_after(index, offsets)
+        self._recovery.rebuild_transaction_index(index, scan)
         following = offsets[index + 1] if len(offsets) > index + 1 else None
         self._recovery.commit(index, scan, following is not None and following <= self._recovery_point)
 

@@ -204,7 +204,7 @@ class LogManager:
             if not log_dir.is_online:
                 self._offline.add(key)
                 return
-            recovery_point, start_offset = scan.recovery_points.get(key, 0), scan.log_start_offsets.get(key, 0)
+            recovery_point, start_offset = scan.recovery_points.get(key), scan.log_start_offsets.get(key, 0)
             try:
                 entry = self._open_log(log_dir, key, topic_id, recovery_point, start_offset)
             except OSError as error:
@@ -231,8 +231,17 @@ class LogManager:
         return entry
 
     def _open_log(
-        self, log_dir: LogDir, key: TopicPartition, topic_id: bytes, recovery_point: int = 0, start_offset: int = 0
+        self,
+        log_dir: LogDir,
+        key: TopicPartition,
+        topic_id: bytes,
+        recovery_point: int | None = None,
+        start_offset: int = 0,
     ) -> ManagedLog:
+        """`recovery_point` 0: nothing of it is known to be sound, as of a log that was put here (`partition_import`).
+
+        A clean shutdown, which would have noted a log's end, has not spoken for that one; the device has all of it.
+        """
         topic, partition = key
         entry = self._managed(log_dir, key, topic_id)
         entry.log = load_log(
@@ -241,9 +250,10 @@ class LogManager:
             topic,
             partition,
             entry.config,
-            recovery_point=recovery_point,
+            recovery_point=recovery_point or 0,
             log_start_offset=start_offset,
-            clean_shutdown=log_dir.had_clean_shutdown,
+            clean_shutdown=log_dir.had_clean_shutdown and recovery_point != 0,
+            is_durable=log_dir.had_clean_shutdown,
             left=log_dir.left_clean.pop(key, None),
             on_failure=entry.on_failure,
         )

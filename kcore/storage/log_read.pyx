@@ -11,12 +11,14 @@ the reader lets go, whatever retention and truncation do meanwhile.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE
-from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
+from kcore.platform.sync cimport atomic_load_32, pthread_mutex_lock, pthread_mutex_unlock
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.local_log cimport LogOffsetMetadata
 from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, Log, ReadResult
+from kcore.storage.offset_index cimport offset_index_upper_bound
 from kcore.storage.segment cimport LogSegment, segment_acquire, segment_open, segment_release
 from kcore.storage.segment_search cimport BATCH_PAST_END, segment_find_batch, segment_find_offset
+from kcore.storage.transaction_index cimport aborted_transactions_free, transaction_index_collect
 
 
 cdef LogSegment* pin_next(Log log, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil:
@@ -72,9 +74,69 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
     result.size_bytes = max(<int64_t>0, min(result.size_bytes, end - position))
     if result.size_bytes == 0:
         segment_release(segment)
-    else:
-        result.segment = segment
-    return NONE
+        return NONE
+    result.segment = segment
+    if isolation == ISOLATION_TXN_COMMITTED:
+        outcome = collect_aborted(log, offset, result)
+        if outcome < 0:
+            release_read(result)
+            result.size_bytes = 0
+            result.error = log.fail(outcome)
+    return result.error
+
+
+cdef LogSegment* pin_with_aborted(Log log, int64_t base_offset) noexcept nogil:
+    """The first segment from `base_offset` on in which transactions were aborted, pinned; NULL when there is none."""
+    cdef LogSegment* found = NULL
+    cdef int32_t i
+    pthread_mutex_lock(&log.segments_lock)
+    i = max(log.floor_index(base_offset), 0)
+    while found == NULL and i < log.segment_count:
+        if (log.segment_list[i].base_offset >= base_offset
+                and atomic_load_32(&log.segment_list[i].aborted_count) > 0):
+            found = log.segment_list[i]
+            segment_acquire(found)
+        i += 1
+    pthread_mutex_unlock(&log.segments_lock)
+    return found
+
+
+cdef int64_t upper_bound_of(Log log, const ReadResult* result) noexcept nogil:
+    """An offset that nothing of what was read reaches (`LogSegment.fetchUpperBoundOffset`), as near as the index has it."""
+    cdef int64_t offset = offset_index_upper_bound(&result.segment.offset_index, result.segment_base_offset,
+                                                   result.position + result.size_bytes)
+    cdef int32_t i
+    if offset >= 0:
+        return offset
+    pthread_mutex_lock(&log.segments_lock)
+    i = log.floor_index(result.segment_base_offset) + 1
+    offset = log.segment_list[i].base_offset if i < log.segment_count else log.next_offset
+    pthread_mutex_unlock(&log.segments_lock)
+    return offset
+
+
+cdef int collect_aborted(Log log, int64_t offset, ReadResult* result) noexcept nogil:
+    """Fills in which transactions with records among those read were aborted: their markers may lie in later segments."""
+    cdef LogSegment* segment = pin_with_aborted(log, result.segment_base_offset)
+    cdef int64_t upper_bound, next_base
+    cdef bint complete = False
+    cdef int outcome = 0
+    if segment == NULL:
+        return 0
+    upper_bound = upper_bound_of(log, result)
+    while segment != NULL:
+        outcome = transaction_index_collect(segment, offset, upper_bound, &result.aborted, &complete)
+        next_base = segment.base_offset + 1
+        segment_release(segment)
+        segment = pin_with_aborted(log, next_base) if outcome >= 0 and not complete else NULL
+    return outcome
+
+
+cdef void release_read(ReadResult* result) noexcept nogil:
+    if result.segment != NULL:
+        segment_release(result.segment)
+        result.segment = NULL
+    aborted_transactions_free(&result.aborted)
 
 
 cdef int16_t read_log(Log log, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.log cimport Log
+from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport LogSegment
 
 cdef struct ScanWindow:          # a part of a file in memory
@@ -15,11 +16,14 @@ cdef class SegmentScan:
     cdef readonly int64_t valid_bytes
     cdef readonly int64_t next_offset
     cdef const char* damage      # a static English phrase; NULL when every byte is sound
+    cdef bint has_markers        # of the ends of transactions, by whose batches the transaction index is made
     cdef int outcome
 
 cdef class LogRecovery:
     cdef readonly Log log
     cdef ScanWindow window
+    cdef ProducerStateManager producers          # of the transaction indexes; complete up to some offset, or None
+    cdef int64_t producers_end
 
     cdef LogSegment* segment_at(self, int32_t index) except NULL
     cdef const uint8_t* bytes_at(self, LogSegment* segment, int64_t position, int64_t size) noexcept nogil

@@ -16,7 +16,7 @@ from libc.string cimport memset
 from posix.fcntl cimport O_RDWR
 from kcore.cursor cimport Cursor, cursor_over, read_int32
 from kcore.record.batch cimport (
-    BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_INVALID, BATCH_OLD_MAGIC, BATCH_UNKNOWN_MAGIC,
+    BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_INVALID, BATCH_OLD_MAGIC, BATCH_UNKNOWN_MAGIC, CONTROL_MASK,
     MAGIC_POSITION, BatchHeader, BatchStatus, has_valid_checksum, read_batch_header,
 )
 from kcore.platform.sync cimport atomic_store_32
@@ -27,8 +27,11 @@ from kcore.storage.segment cimport (
     LogSegment, segment_acquire, segment_close_idle, segment_file_path, segment_finish, segment_index_batch,
     segment_new, segment_open, segment_release, segment_stat, segment_sync,
 )
+from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
+from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment_search cimport BATCH_FOUND, segment_find_batch, segment_find_max_timestamp
 from kcore.storage.time_index cimport TIME_ENTRY_BYTES
+from kcore.storage.transaction_index cimport transaction_index_load
 
 cdef enum:
     WINDOW_BYTES = 1 << 20
@@ -108,7 +111,7 @@ cdef class LogRecovery:
                              log.directory)
 
     def has_sane_indexes(self, int32_t index):
-        """Whether both indexes can be read, fit the segment and are not empty where they cannot be."""
+        """Whether the indexes can be read, fit the segment and are not empty where they cannot be."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
         cdef bint sane = False
@@ -116,6 +119,10 @@ cdef class LogRecovery:
             segment_acquire(segment)
             outcome = segment_open(segment)
             sane = outcome >= 0 and not segment.indexes_are_wrong
+            if sane:
+                outcome = transaction_index_load(segment)
+                sane = outcome >= 0
+                outcome = 0 if outcome == -EBADMSG else outcome
             segment_close_idle(segment, 2)
             segment_release(segment)
         self.log.disk_owner.check(outcome, self.log.directory)
@@ -182,7 +189,6 @@ cdef class LogRecovery:
         if status == BATCH_UNKNOWN_MAGIC:
             return "a batch has an unknown magic"
         if status == BATCH_OLD_MAGIC:
-            header.last_offset = header.base_offset
             if header.size_bytes <= OLD_CHECKED_FROM or not has_valid_old_checksum(batch, header.size_bytes):
                 return "a message has a wrong checksum"
         elif not has_valid_checksum(batch, &header):
@@ -213,8 +219,8 @@ cdef class LogRecovery:
             if scan.damage != NULL:
                 break
             read_batch_header(batch, <size_t>head, &header)
-            if header.magic == 2:
-                self.note_batch(segment, &header, position)
+            self.note_batch(segment, &header, position)
+            scan.has_markers |= (header.attributes & CONTROL_MASK) != 0
             scan.next_offset = last_offset + 1
             position += size_bytes
         scan.valid_bytes = position
@@ -224,6 +230,27 @@ cdef class LogRecovery:
         if header.partition_leader_epoch > self.log.leader_epochs.latest_epoch():
             self.log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
 
+    def rebuild_transaction_index(self, int32_t index, SegmentScan scan not None):
+        """Learns from the batches of a scanned segment which transactions were aborted in it; before `commit`."""
+        cdef LogSegment* segment = self.segment_at(index)
+        cdef int outcome = 0
+        segment.size_bytes = scan.valid_bytes
+        segment.aborted_count = 0
+        path = f"{self.log.directory}/{segment.base_offset:020d}.txnindex"
+        if self.log.disk_owner.exists(path):
+            self.log.disk_owner.unlink(path)
+        if not scan.has_markers:
+            return
+        if self.producers is None or self.producers_end > segment.base_offset:
+            self.producers = ProducerStateManager(self.log.producer_state.expiration_ms)
+            self.producers_end = -1
+        with nogil:
+            outcome = replay_to(self.log, self.producers, self.producers_end, index)
+            if outcome >= 0:
+                outcome = replay_segment(self.producers, segment, segment.base_offset, True)
+        self.producers_end = scan.next_offset
+        self.log.disk_owner.check(outcome, self.log.directory)
+
     def find_sound_batch(self, int32_t index, int64_t position, int64_t next_offset):
         """The base offset of the first sound batch at or after a position of a scanned segment, or None.
 
@@ -232,23 +259,23 @@ cdef class LogRecovery:
         """
         cdef LogSegment* segment = self.segment_at(index)
         cdef const uint8_t* batch
-        cdef int64_t at = position, size_bytes = 0, last_offset = 0, found = -1
+        cdef int64_t at = position, size_bytes = 0, last_offset = 0, found = -1, head
         cdef int64_t to_check = CHECKED_TIMES * (segment.size_bytes - position) + WINDOW_BYTES
         cdef BatchHeader header
         with nogil:
-            while found < 0 and at + BATCH_HEADER_SIZE <= segment.size_bytes:
-                batch = self.bytes_at(segment, at, BATCH_HEADER_SIZE)
+            while found < 0 and at + OLD_CHECKED_FROM < segment.size_bytes:
+                head = min(<int64_t>BATCH_HEADER_SIZE, segment.size_bytes - at)
+                batch = self.bytes_at(segment, at, head)
                 if batch == NULL:
                     break
-                # Cheap first: of all bytes only few have a 2 where a magic would be, and a length that fits.
-                if batch[MAGIC_POSITION] == 2:
-                    read_batch_header(batch, BATCH_HEADER_SIZE, &header)
-                    if header.size_bytes >= BATCH_HEADER_SIZE and header.size_bytes <= segment.size_bytes - at:
-                        batch = self.bytes_at(segment, at, header.size_bytes)
-                        to_check -= header.size_bytes
-                        if to_check < 0 or (batch != NULL and self.check_batch(
-                                segment, batch, header.size_bytes, next_offset, &size_bytes, &last_offset) == NULL):
-                            found = max(header.base_offset, next_offset)
+                # Cheap first: of all bytes only few have a magic where one would be, and a length that fits.
+                if batch[MAGIC_POSITION] <= 2 and claims_batch(batch, head, segment.size_bytes - at, &header):
+                    batch = self.bytes_at(segment, at, header.size_bytes)
+                    to_check -= header.size_bytes
+                    # Zeros make claims of old messages by themselves: those are never taken on trust.
+                    if (header.magic == 2 and to_check < 0) or (batch != NULL and to_check >= 0 and self.check_batch(
+                            segment, batch, header.size_bytes, next_offset, &size_bytes, &last_offset) == NULL):
+                        found = max(header.base_offset, next_offset)
                 at += 1
         return None if found < 0 else found
 
@@ -338,6 +365,29 @@ cdef class LogRecovery:
         log.disk_owner.check(outcome, log.directory)
 
 
+cdef int replay_to(Log log, ProducerStateManager producers, int64_t covered, int32_t index) noexcept nogil:
+    """Brings producers that know everything below `covered` (-1: nothing yet) to the start of a segment."""
+    cdef int64_t base_offset = log.segment_list[index].base_offset
+    cdef int outcome = 0
+    cdef int32_t i
+    if covered < 0:
+        covered = load_latest_snapshot(producers, log.disk, log.directory_path, log.segment_list[0].base_offset,
+                                       base_offset, False, log.disk.now_ms(log.disk.context))
+        outcome = <int>min(covered, <int64_t>0)
+    i = max(log.floor_index(covered), 0)
+    while outcome >= 0 and i < index:
+        outcome = replay_segment(producers, log.segment_list[i], covered, False)
+        i += 1
+    return outcome
+
+
+cdef bint claims_batch(const uint8_t* data, int64_t head, int64_t left, BatchHeader* header) noexcept nogil:
+    """Whether a batch that would fit into the `left` bytes seems to begin here, of which `head` are in memory."""
+    cdef BatchStatus status = read_batch_header(data, <size_t>head, header)
+    return (status != BATCH_INVALID and status != BATCH_UNKNOWN_MAGIC and header.magic >= 0
+            and header.size_bytes > OLD_CHECKED_FROM and header.size_bytes <= left)
+
+
 cdef int open_for_rebuild(LogSegment* segment) noexcept nogil:
     """The .log file as it is, with two empty indexes."""
     cdef char path[PATH_CAPACITY]
@@ -365,7 +415,7 @@ cdef int read_end_offset(LogSegment* segment, int64_t* end_offset) noexcept nogi
     cdef int64_t position = 0
     cdef int outcome = segment_find_batch(segment, 0, 0, segment.size_bytes, &header, &position)
     end_offset[0] = segment.base_offset
-    if outcome == BATCH_FOUND and header.magic == 2:
+    if outcome == BATCH_FOUND:
         segment.first_timestamp = header.max_timestamp
     if outcome == BATCH_FOUND and segment.offset_index.entries > 0:
         position = offset_index_entry(&segment.offset_index, segment.base_offset,

@@ -13,6 +13,8 @@ cdef struct OffsetPosition:
 # The number of the last entry at or below an offset, less the segment's base offset; -1 when there is none.
 cdef int32_t offset_index_floor(const IndexFile* index, int64_t relative_offset) noexcept nogil
 cdef OffsetPosition offset_index_entry(const IndexFile* index, int64_t base_offset, int32_t position) noexcept nogil
+# The offset of the first entry whose batch starts at or above `position`; -1 without one.
+cdef int64_t offset_index_upper_bound(const IndexFile* index, int64_t base_offset, int64_t position) noexcept nogil
 cdef void offset_index_append(IndexFile* index, int64_t base_offset, int64_t offset, int64_t position) noexcept nogil
 # Drops the entries at or above `offset`.
 cdef void offset_index_truncate(IndexFile* index, int64_t base_offset, int64_t offset) noexcept nogil

@@ -38,6 +38,20 @@ cdef int32_t offset_index_floor(const IndexFile* index, int64_t relative_offset)
     return entries_at_or_below(index, relative_offset) - 1
 
 
+cdef int64_t offset_index_upper_bound(const IndexFile* index, int64_t base_offset, int64_t position) noexcept nogil:
+    cdef int32_t low = 0
+    cdef int32_t count = atomic_load_32(&index.entries)
+    cdef int32_t high = count
+    cdef int32_t middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if entry_int32(index_entry(index, middle) + 4) < position:
+            low = middle + 1
+        else:
+            high = middle
+    return offset_index_entry(index, base_offset, low).offset if low < count else -1
+
+
 cdef void offset_index_append(IndexFile* index, int64_t base_offset, int64_t offset, int64_t position) noexcept nogil:
     cdef uint8_t entry[8]
     cdef uint32_t raw = htobe32(<uint32_t>(offset - base_offset))

@@ -17,6 +17,7 @@ from kcore.record.batch cimport CONTROL_MASK, BatchHeader
 from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport LogSegment, segment_acquire, segment_open, segment_release
 from kcore.storage.segment_search cimport BATCH_FOUND, segment_find_batch, segment_find_offset
+from kcore.storage.transaction_index cimport AbortedTransaction, transaction_index_append
 
 cdef enum:
     PATH_CAPACITY = 4096
@@ -54,7 +55,8 @@ cdef int load_snapshot(ProducerStateManager producers, const DiskOperations* dis
 
 
 cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOperations* disk, const char* directory,
-                                  int64_t start_offset, int64_t end_offset, int64_t now_ms) noexcept nogil:
+                                  int64_t start_offset, int64_t end_offset, bint removes_later,
+                                  int64_t now_ms) noexcept nogil:
     cdef char path[PATH_CAPACITY]
     cdef Offsets offsets
     cdef size_t count
@@ -64,6 +66,8 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
     sort(offsets.begin(), offsets.end())
     count = offsets.size()
     producers.damaged_snapshots = 0
+    while not offsets.empty() and not removes_later and offsets.back() > end_offset:
+        offsets.pop_back()
     while not offsets.empty():
         if snprintf(path, sizeof(path), "%s/%020lld.snapshot", directory,
                     <long long>offsets.back()) >= <int>sizeof(path):
@@ -95,27 +99,30 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
 
 
 cdef int replay_batch(ProducerStateManager producers, LogSegment* segment, const BatchHeader* header,
-                      int64_t position) noexcept nogil:
+                      int64_t position, bint indexes_aborted) noexcept nogil:
     """Data batches are accounted for by their header; what a control batch says stands in its record."""
+    cdef AbortedTransaction aborted
     cdef uint8_t* batch
     cdef int64_t outcome
     if not header.attributes & CONTROL_MASK:
-        producers.append(header, NULL, segment.base_offset, position)
+        producers.append(header, NULL, segment.base_offset, position, &aborted)
         return 0
     batch = <uint8_t*>malloc(<size_t>header.size_bytes)
     if batch == NULL:
         return -ENOMEM
     outcome = segment.disk.pread(segment.disk.context, segment.descriptor, batch, <size_t>header.size_bytes, position)
     if outcome == header.size_bytes:
-        producers.append(header, batch, segment.base_offset, position)
         outcome = 0
+        if producers.append(header, batch, segment.base_offset, position, &aborted) and indexes_aborted:
+            outcome = transaction_index_append(segment, &aborted)
     elif outcome >= 0:
         outcome = -EBADMSG
     free(batch)
     return <int>outcome
 
 
-cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int64_t offset) noexcept nogil:
+cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int64_t offset,
+                        bint indexes_aborted) noexcept nogil:
     cdef BatchHeader header
     cdef int64_t position = 0
     cdef int outcome
@@ -125,7 +132,7 @@ cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int
         outcome = segment_find_offset(segment, offset, segment.size_bytes, &header, &position)
     while outcome == BATCH_FOUND:
         if header.magic == 2:
-            outcome = replay_batch(producers, segment, &header, position)
+            outcome = replay_batch(producers, segment, &header, position, indexes_aborted)
         if outcome >= 0:
             outcome = segment_find_batch(segment, offset, position + header.size_bytes, segment.size_bytes, &header,
                                          &position)

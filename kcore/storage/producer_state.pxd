@@ -6,6 +6,7 @@ from kcore.platform.disk cimport DiskOperations
 from kcore.platform.sync cimport pthread_mutex_t
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.local_log cimport LogOffsetMetadata
+from kcore.storage.transaction_index cimport AbortedTransaction
 
 cdef enum:
     KEPT_BATCHES = 5             # per producer: how many of its latest batches a retry may repeat
@@ -49,8 +50,9 @@ cdef class ProducerStateManager:
     # Epoch and sequence of the batch about to be appended: an error, a duplicate, or neither.
     cdef int16_t check(self, const BatchHeader* header, int origin, SequenceVerdict* verdict) noexcept nogil
     # Accounts for a batch that was written at a place of a segment; `batch` has header.size_bytes readable bytes.
-    cdef void append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
-                     int64_t position) noexcept nogil
+    # True, and `aborted` filled in, when it is the marker that aborts a transaction: for the segment's transaction index.
+    cdef bint append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
+                     int64_t position, AbortedTransaction* aborted) noexcept nogil
     cdef void advance_map_end(self, int64_t offset) noexcept nogil
     # The first offset of the earliest transaction that is undecided below `high_watermark`; False when there is none.
     cdef bint first_unstable(self, int64_t high_watermark, LogOffsetMetadata* out) noexcept nogil
@@ -68,7 +70,8 @@ cdef class ProducerStateManager:
     cdef bint is_in_sequence(self, const ProducerEntry* entry, const BatchHeader* header) noexcept nogil
     cdef ProducerEntry* entry_of(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil
     cdef void append_data(self, const BatchHeader* header, int64_t segment_base_offset, int64_t position) noexcept nogil
-    cdef void append_marker(self, const BatchHeader* header, const uint8_t* batch) noexcept nogil
+    cdef bint append_marker(self, const BatchHeader* header, const uint8_t* batch,
+                            AbortedTransaction* aborted) noexcept nogil
     cdef void count_transactions(self) noexcept nogil
     cdef int encode(self, uint8_t** out, size_t* size) noexcept nogil
     cdef void restore_entry(self, Cursor* cursor, int64_t now_ms) noexcept nogil

@@ -224,16 +224,18 @@ cdef class ProducerStateManager:
 
     # --- after an append, and while a log is read back ----------------------------------------------------------------
 
-    cdef void append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
-                     int64_t position) noexcept nogil:
+    cdef bint append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
+                     int64_t position, AbortedTransaction* aborted) noexcept nogil:
+        cdef bint has_aborted = False
         if header.producer_id >= 0:
             pthread_mutex_lock(&self.lock)
             if header.attributes & CONTROL_MASK:
-                self.append_marker(header, batch)
+                has_aborted = self.append_marker(header, batch, aborted)
             else:
                 self.append_data(header, segment_base_offset, position)
             pthread_mutex_unlock(&self.lock)
         self.advance_map_end(header.last_offset + 1)
+        return has_aborted
 
     cdef void advance_map_end(self, int64_t offset) noexcept nogil:
         atomic_store_64(&self.map_end_offset, offset)
@@ -284,13 +286,16 @@ cdef class ProducerStateManager:
             dereference(<TransactionMap*>self.ongoing)[header.base_offset] = transaction
             self.count_transactions()
 
-    cdef void append_marker(self, const BatchHeader* header, const uint8_t* batch) noexcept nogil:
+    cdef bint append_marker(self, const BatchHeader* header, const uint8_t* batch,
+                            AbortedTransaction* aborted) noexcept nogil:
+        """A marker without records of its transaction aborts nothing that a reader would have to be told of."""
         cdef EndTransactionMarker marker = read_marker(batch, header)
         cdef ProducerEntry* entry
         cdef TransactionMap* ongoing = <TransactionMap*>self.ongoing
         cdef TransactionMap.iterator found
+        cdef bint has_aborted = False
         if not marker.valid:
-            return
+            return False
         entry = self.entry_of(header.producer_id, header.producer_epoch)
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.last_timestamp = header.max_timestamp
@@ -300,8 +305,17 @@ cdef class ProducerStateManager:
                 dereference(found).second.last_offset = header.last_offset
                 dereference(<TransactionMap*>self.unreplicated)[dereference(found).first] = dereference(found).second
                 ongoing.erase(found)
+            has_aborted = not marker.commit
+            aborted.producer_id = header.producer_id
+            aborted.first_offset = entry.current_txn_first_offset
+            aborted.last_offset = header.last_offset
+            # Of the transactions still going on the earliest (`ProducerStateManager.lastStableOffset`).
+            aborted.last_stable_offset = header.last_offset + 1
+            if ongoing.size():
+                aborted.last_stable_offset = dereference(ongoing.begin()).first
             entry.current_txn_first_offset = -1
             self.count_transactions()
+        return has_aborted
 
     cdef void count_transactions(self) noexcept nogil:
         atomic_store_32(&self.transaction_count, <int32_t>((<TransactionMap*>self.ongoing).size()

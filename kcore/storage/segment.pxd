@@ -33,6 +33,7 @@ cdef struct LogSegment:
     int32_t max_index_bytes
     int32_t index_interval_bytes # of the log when it made or found the segment
     int64_t bytes_since_last_index_entry
+    int32_t aborted_count        # entries of its transaction index, which is made with the first
     int64_t created_ms
     int64_t roll_jitter_ms
     int64_t first_timestamp      # largest of the first batch, for time-based rolls; -1 before it is known

@@ -389,6 +389,10 @@ cdef int sync_indexes(LogSegment* segment) noexcept nogil:
         outcome = segment_file_path(segment, ".timeindex", path, sizeof(path))
     if outcome >= 0:
         outcome = index_sync(segment.disk, path)
+    if outcome >= 0 and atomic_load_32(&segment.aborted_count) > 0:
+        outcome = segment_file_path(segment, ".txnindex", path, sizeof(path))
+        if outcome >= 0:
+            outcome = index_sync(segment.disk, path)
     if outcome >= 0:
         atomic_store_32(&segment.indexes_unsynced, 0)
     pthread_mutex_unlock(&segment.open_lock)

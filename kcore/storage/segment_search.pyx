@@ -56,8 +56,6 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
         if at == start and header.base_offset > highest_base:
             return BATCH_MISPLACED
-        if header.magic < 2:
-            header.last_offset = header.base_offset
         if header.last_offset >= offset:
             position[0] = at
             return BATCH_FOUND
@@ -107,7 +105,7 @@ cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t 
             outcome == BATCH_FOUND and confirms(header, &older)):
         segment_distrust_indexes(segment)
         outcome = segment_find_offset(segment, start_offset, end, header, position)
-    while outcome == BATCH_FOUND and header.magic == 2 and header.max_timestamp < timestamp:
+    while outcome == BATCH_FOUND and header.max_timestamp < timestamp:
         outcome = segment_find_batch(segment, 0, position[0] + header.size_bytes, end, header, position)
     return outcome
 
@@ -127,7 +125,7 @@ cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil:
     segment.max_timestamp = newest.timestamp
     segment.offset_of_max_timestamp = newest.offset
     while outcome == BATCH_FOUND:
-        if header.magic == 2 and header.max_timestamp > segment.max_timestamp:
+        if header.max_timestamp > segment.max_timestamp:
             segment.max_timestamp = header.max_timestamp
             segment.offset_of_max_timestamp = header.last_offset
         outcome = segment_find_batch(segment, 0, position + header.size_bytes, segment.size_bytes, &header, &position)
@@ -151,9 +149,9 @@ cdef bint is_newest(LogSegment* segment, const TimestampOffset* newest) noexcept
         if entries > 0:
             position = max(position, offset_index_entry(&segment.offset_index, segment.base_offset, entries - 1).position)
     outcome = segment_find_batch(segment, 0, position, segment.size_bytes, &header, &position)
-    while outcome == BATCH_FOUND and (header.magic < 2 or header.max_timestamp <= newest.timestamp) and entries > 0:
+    while outcome == BATCH_FOUND and header.max_timestamp <= newest.timestamp and entries > 0:
         outcome = segment_find_batch(segment, 0, position + header.size_bytes, segment.size_bytes, &header, &position)
-    return outcome != BATCH_FOUND or header.magic < 2 or header.max_timestamp <= newest.timestamp
+    return outcome != BATCH_FOUND or header.max_timestamp <= newest.timestamp
 
 
 cdef bint lacks_offset_entries(LogSegment* segment) noexcept nogil:

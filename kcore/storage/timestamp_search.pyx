@@ -121,7 +121,8 @@ cdef object newest_in_part(LocalLog log, LogSegment* segment, int64_t start_offs
     with nogil:
         outcome = segment_find_offset(segment, start_offset, end, &header, &position)
         while outcome == BATCH_FOUND:
-            if header.base_offset < start_offset:
+            # The first batch may hold the start; a compressed message of an old format does not say where it begins.
+            if cut_at < 0:
                 cut_at, cut_bytes = position, header.size_bytes
             elif header.max_timestamp > largest:
                 newest_at, newest_bytes, largest = position, header.size_bytes, header.max_timestamp

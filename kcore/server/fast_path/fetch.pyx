@@ -38,7 +38,7 @@ from kcore.server.fast_path.throttling cimport (
 )
 from kcore.storage.log cimport ISOLATION_HIGH_WATERMARK, ISOLATION_TXN_COMMITTED, ReadResult
 from kcore.storage.log_read cimport readable_log_bytes
-from kcore.storage.segment cimport segment_release
+from kcore.storage.log_read cimport release_read
 
 cdef enum:
     FETCH_KEY = 1
@@ -212,9 +212,7 @@ cdef void release_reads(Fetch* fetch) noexcept nogil:
     if fetch.reads == NULL:
         return
     for position in range(fetch.request.partition_count):
-        if fetch.reads[position].segment != NULL:
-            segment_release(fetch.reads[position].segment)
-            fetch.reads[position].segment = NULL
+        release_read(&fetch.reads[position])
 
 
 cdef inline bint is_satisfied(const Fetch* fetch) noexcept nogil:

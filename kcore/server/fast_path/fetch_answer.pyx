@@ -17,6 +17,7 @@ from kcore.server.fast_path.output cimport (
 )
 from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, ReadResult
 from kcore.storage.segment cimport LogSegment, segment_release
+from kcore.storage.transaction_index cimport AbortedTransactions
 
 cdef enum:
     FETCH_KEY = 1
@@ -76,7 +77,7 @@ cdef void put_partition(FetchAnswer* answer, int32_t index, void* partition, Rea
     if failed or read.diverges or answer.isolation != ISOLATION_TXN_COMMITTED:
         put_array_size(output, -1, answer.flexible)  # aborted transactions: null
     else:
-        put_array_size(output, 0, answer.flexible)
+        put_aborted(output, &read.aborted, answer.flexible)
     if answer.version >= FIRST_WITH_PREFERRED_REPLICA:
         put_int32(output, -1)
     put_records(answer, read)
@@ -84,6 +85,16 @@ cdef void put_partition(FetchAnswer* answer, int32_t index, void* partition, Rea
         put_diverging_epoch(output, read)
     else:
         put_no_tags(output, answer.flexible)
+
+
+cdef void put_aborted(Output* output, const AbortedTransactions* aborted, bint flexible) noexcept nogil:
+    """For the client to leave their records out."""
+    cdef int32_t i
+    put_array_size(output, aborted.count, flexible)
+    for i in range(aborted.count):
+        put_int64(output, aborted.entries[i].producer_id)
+        put_int64(output, aborted.entries[i].first_offset)
+        put_no_tags(output, flexible)
 
 
 cdef void put_diverging_epoch(Output* output, const ReadResult* read) noexcept nogil:

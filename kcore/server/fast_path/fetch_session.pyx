@@ -27,7 +27,7 @@ from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_request cimport FetchPartition
 from kcore.server.fast_path.growing_array cimport grown
 from kcore.storage.log cimport ISOLATION_LOG_END, ISOLATION_TXN_COMMITTED, ReadResult, log_start_moves
-from kcore.storage.segment cimport segment_release
+from kcore.storage.log_read cimport release_read
 
 cdef enum:
     SMALLEST_TABLE = 16
@@ -446,6 +446,4 @@ cdef void session_end_waiting(FetchSession* session) noexcept nogil:
 cdef void session_release_reads(FetchSession* session) noexcept nogil:
     cdef int32_t position
     for position in range(session.active_count):
-        if session.reads[position].segment != NULL:
-            segment_release(session.reads[position].segment)
-            session.reads[position].segment = NULL
+        release_read(&session.reads[position])

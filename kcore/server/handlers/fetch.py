@@ -205,7 +205,12 @@ class Fetch:
             "high_watermark": outcome.high_watermark,
             "last_stable_offset": outcome.last_stable_offset,
             "log_start_offset": outcome.log_start_offset,
-            "aborted_transactions": [] if self.isolation == TXN_COMMITTED else None,
+            "aborted_transactions": [
+                {"producer_id": producer_id, "first_offset": first_offset}
+                for producer_id, first_offset in outcome.aborted_transactions
+            ]
+            if self.isolation == TXN_COMMITTED
+            else None,
             "records": outcome.records,
         }
         if outcome.diverging_epoch is not None:

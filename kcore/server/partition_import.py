@@ -1,0 +1,387 @@
+"""Taking over partitions that another broker wrote, Apache Kafka most of all, while this broker is stopped.
+
+A partition's directory is copied (or, when that is wanted or it lies in one of our log directories already, renamed)
+into a log directory, and its topic, id, partition and leader epoch are registered in the embedded metadata store.
+Nothing in a segment is changed: formats of old (magic 0 and 1), markers of transactions and gaps stay as they are.
+
+What cannot be taken over is refused before anything is touched (`ImportRefused` names the directory, the rule and the
+remedy): another topic of the same name or id, a partition that exists, numbers that would leave a gap, a directory
+without `partition.metadata` while no topic id is given, internal topics, a directory that a broker still uses.
+
+Crash policy: directories get their final names only once all are complete and on the device, and the store is written
+last, in one transaction a topic. A crash before that leaves directories of no topic, which the next start sets aside
+and names; the sources of a copy are as they were.
+
+A directory whose broker was shut down cleanly (`.kafka_cleanshutdown` beside it) keeps that: its end is written into
+our recovery point checkpoint. For every other one that says 0, by which a log is read and recovered from its start when
+the broker next opens it. Log start offsets come along in either case.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kcore import errors, uuid
+from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, check_collision, validate_topic_name
+from kcore.metadata.image import INTERNAL_TOPICS, NO_LEADER, PartitionState, TopicImage
+from kcore.record.decoder import decode_batches
+from kcore.storage.checkpoints import LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE, CorruptFileError, OffsetCheckpoint
+from kcore.storage.directory_name import STRAY_SUFFIX, directory_name, parse_directory_name
+from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE
+from kcore.storage.leader_epoch_cache import parse as parse_epochs
+from kcore.storage.log_dir import CLEAN_SHUTDOWN_FILE
+from kcore.storage.log_dirs import LogDirs
+from kcore.storage.partition_metadata import read_topic_id, write_topic_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kcore.config.broker import BrokerConfig
+    from kcore.controller.metadata_store import MetadataStore
+    from kcore.platform.disk import Disk
+    from kcore.record.decoder import RecordBatch
+    from kcore.storage.checkpoints import TopicPartition
+    from kcore.storage.log_dir import LogDir
+
+UNFINISHED_SUFFIX = "-import"
+LEFT_BEHIND = (".deleted", ".tmp")
+LOG_SUFFIX = ".log"
+UNIQUE_ID_BYTES = 16
+NO_EPOCH = -1
+UNKNOWN_END = -1
+READ_BYTES = 1 << 20
+# The id of a broker that was not given one, as when it starts.
+SINGLE_BROKER_ID = 1
+
+
+class ImportRefused(Exception):
+    """What stands against taking a directory over, and what can be done about it."""
+
+
+class Candidate:
+    """One partition's directory, as it was found."""
+
+    __slots__ = (
+        "end_offset",
+        "is_clean",
+        "leader_epoch",
+        "log_start_offset",
+        "partition",
+        "size_bytes",
+        "source",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, source: str, topic: str, partition: int, topic_id: bytes) -> None:
+        self.source = source
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.leader_epoch = NO_EPOCH
+        # Where the log ends after a clean shutdown; None when it has to be recovered.
+        self.end_offset: int | None = None
+        self.log_start_offset: int | None = None
+        self.size_bytes = 0
+
+    @property
+    def key(self) -> TopicPartition:
+        """As checkpoints name it."""
+        return self.topic, self.partition
+
+
+class Move:
+    """What is to be done with one candidate; `is_rename` where nothing is copied."""
+
+    __slots__ = ("candidate", "is_rename", "log_dir")
+
+    def __init__(self, candidate: Candidate, log_dir: LogDir, is_rename: bool) -> None:
+        self.candidate = candidate
+        self.log_dir = log_dir
+        self.is_rename = is_rename
+
+    @property
+    def target(self) -> str:
+        """Where the partition will lie."""
+        return f"{self.log_dir.path}/{directory_name(*self.candidate.key)}"
+
+
+class PartitionImport:
+    """One import into the log directories of a stopped broker: `open`, `plan`, `carry_out`, `close`."""
+
+    def __init__(self, disk: Disk, config: BrokerConfig, store: MetadataStore) -> None:
+        self._disk = disk
+        self._config = config
+        self._store = store
+        self._log_dirs = LogDirs(disk, config.log_directories)
+        self._broker_id = config.broker_id
+        self._cluster_id = ""
+
+    def open(self) -> None:
+        """Locks the log directories, which fails while a broker runs, and opens the metadata store."""
+        meta = self._log_dirs.open()
+        try:
+            if self._broker_id < 0:
+                known = meta.node_id if meta is not None else None
+                self._broker_id = SINGLE_BROKER_ID if known is None else known
+            self._cluster_id = self._store.open(meta.cluster_id if meta is not None else None)
+        except BaseException:
+            self._log_dirs.close()
+            raise
+
+    def close(self) -> None:
+        """Gives everything back."""
+        self._store.close()
+        self._log_dirs.close()
+
+    # What is to be done
+
+    def plan(self, directories: Sequence[str], topic_id: bytes | None = None, *, moves: bool = False) -> list[Move]:
+        """What `carry_out` would do, or ImportRefused; nothing is touched.
+
+        `topic_id` is that of directories without `partition.metadata`; with `moves` directories are renamed, not
+        copied.
+        """
+        for log_dir in self._log_dirs.online():
+            if log_dir.meta is not None and not self._disk.exists(f"{log_dir.path}/{CLEAN_SHUTDOWN_FILE}"):
+                # What recovery may cut away there, it must not where everything was copied onto the device.
+                raise ImportRefused(
+                    f"{log_dir.path} was not shut down cleanly: start the broker and stop it again first"
+                )
+        candidates = sorted((self._inspect(path, topic_id) for path in directories), key=lambda found: found.key)
+        self._check_conflicts(candidates)
+        return [self._placed(candidate, moves) for candidate in candidates]
+
+    def _inspect(self, directory: str, stated_id: bytes | None) -> Candidate:
+        path = os.path.abspath(directory)
+        topic, partition = self._named(path)
+        if not self._disk.exists(path) or not self._disk.is_directory(path):
+            raise ImportRefused(f"{path}: there is no such directory")
+        candidate = Candidate(path, topic, partition, self._topic_id(path, stated_id))
+        segments = sorted(name for name in self._disk.listdir(path) if name.endswith(LOG_SUFFIX))
+        if not segments:
+            raise ImportRefused(f"{path} holds no .log file: name the directory of one partition, as in orders-0")
+        candidate.size_bytes = sum(self._disk.size(f"{path}/{name}") for name in segments)
+        last_epoch, end_offset = self._last_batch(path, segments[-1])
+        candidate.leader_epoch = max(last_epoch, self._checkpointed_epoch(path))
+        parent = os.path.dirname(path)
+        if not path.endswith(STRAY_SUFFIX):
+            candidate.log_start_offset = self._checkpointed(parent, LOG_START_OFFSET_FILE, candidate.key)
+            if self._disk.exists(f"{parent}/{CLEAN_SHUTDOWN_FILE}"):
+                recovery_point = self._checkpointed(parent, RECOVERY_POINT_FILE, candidate.key)
+                # A shutdown that was clean flushed everything.
+                candidate.end_offset = recovery_point if recovery_point == end_offset else None
+        return candidate
+
+    def _named(self, path: str) -> TopicPartition:
+        """Topic and partition in a directory's name, which a broker may have set aside."""
+        name = os.path.basename(path)
+        if name.endswith(STRAY_SUFFIX):
+            name = name.rpartition(".")[0]
+        parsed = parse_directory_name(name)
+        if parsed is None:
+            raise ImportRefused(f"{path} is not named by a topic and a partition, as in orders-0")
+        try:
+            validate_topic_name(parsed[0])
+        except errors.InvalidTopicError as error:
+            raise ImportRefused(f"{path}: {error}") from None
+        if parsed[0] in INTERNAL_TOPICS or parsed[0] == CLUSTER_METADATA_TOPIC:
+            raise ImportRefused(
+                f"{path} belongs to the internal topic {parsed[0]}, which each cluster has of its own: leave it out; "
+                "consumer groups begin anew, by their auto.offset.reset or by offsets that you set"
+            )
+        return parsed
+
+    def _topic_id(self, path: str, stated: bytes | None) -> bytes:
+        own = read_topic_id(self._disk, path)
+        if own is None and stated is None:
+            raise ImportRefused(
+                f"{path} has no partition.metadata, which would name the topic's id: give it as --topic-id ID, or a "
+                f"new one for a topic that never had any, such as {uuid.to_text(uuid.random_uuid())}"
+            )
+        if own is not None and stated is not None and own != stated:
+            raise ImportRefused(
+                f"{path} belongs to topic id {uuid.to_text(own)} by its partition.metadata, not to "
+                f"{uuid.to_text(stated)}: leave --topic-id out"
+            )
+        chosen = own if own is not None else stated
+        assert chosen is not None
+        return chosen
+
+    def _last_batch(self, path: str, name: str) -> tuple[int, int]:
+        """The leader epoch of the last batch of a segment (-1: an old format, or no batch), and the log's end."""
+        end_offset, epoch = int(name.removesuffix(LOG_SUFFIX)), NO_EPOCH
+        descriptor = self._disk.open(f"{path}/{name}")
+        try:
+            for batch in self._batches(descriptor):
+                end_offset, epoch = batch.next_offset, max(epoch, batch.partition_leader_epoch)
+        except errors.CorruptMessageError:
+            # What stands before it counts for the epoch; recovery says more about the rest.
+            end_offset = UNKNOWN_END
+        finally:
+            self._disk.close(descriptor)
+        return epoch, end_offset
+
+    def _batches(self, descriptor: int) -> Iterator[RecordBatch]:
+        """The whole batches from the start of a file, whose bytes are looked at in pieces."""
+        position, size = 0, READ_BYTES
+        while piece := self._disk.pread(descriptor, size, position):
+            batches = decode_batches(piece, check_crc=False)
+            yield from batches
+            if batches.position == 0 and len(piece) < size:
+                return
+            # A batch that is larger than a piece is read with the next one.
+            size = READ_BYTES if batches.position else 2 * size
+            position += batches.position
+
+    def _checkpointed_epoch(self, path: str) -> int:
+        """The latest epoch in the partition's leader-epoch-checkpoint; -1 without a readable one."""
+        try:
+            entries = parse_epochs(self._disk.read_file(f"{path}/{EPOCH_FILE}"))
+        except FileNotFoundError:
+            return NO_EPOCH
+        return max((epoch for epoch, _ in entries or ()), default=NO_EPOCH)
+
+    def _checkpointed(self, log_dir: str, name: str, key: TopicPartition) -> int | None:
+        """What the checkpoint beside the directory says; a damaged one says nothing, as at a start."""
+        try:
+            return OffsetCheckpoint(self._disk, f"{log_dir}/{name}").read().get(key)
+        except CorruptFileError:
+            return None
+
+    # What stands against it
+
+    def _check_conflicts(self, candidates: Sequence[Candidate]) -> None:
+        seen: dict[TopicPartition, Candidate] = {}
+        for candidate in candidates:
+            other = seen.setdefault(candidate.key, candidate)
+            if other is not candidate:
+                raise ImportRefused(
+                    f"{other.source} and {candidate.source} are both partition {candidate.partition} of topic "
+                    f"{candidate.topic}: name the one that is to be taken"
+                )
+        for topic in sorted({candidate.topic for candidate in candidates}):
+            self._check_topic(topic, [candidate for candidate in candidates if candidate.topic == topic])
+
+    def _check_topic(self, topic: str, candidates: Sequence[Candidate]) -> None:
+        image = self._store.image
+        topic_id = candidates[0].topic_id
+        for candidate in candidates:
+            if candidate.topic_id != topic_id:
+                raise ImportRefused(
+                    f"{candidates[0].source} belongs to topic id {uuid.to_text(topic_id)}, and {candidate.source} to "
+                    f"{uuid.to_text(candidate.topic_id)}: they are of two topics that had the same name; import one"
+                )
+        existing = image.topics.get(topic)
+        named_otherwise = image.topics_by_id.get(topic_id)
+        if existing is not None and existing.topic_id != topic_id:
+            raise ImportRefused(
+                f"Topic {topic} exists here with topic id {uuid.to_text(existing.topic_id)}, and "
+                f"{candidates[0].source} belongs to topic id {uuid.to_text(topic_id)}: delete the topic first, or "
+                "rename the directory to the name of a topic that does not exist"
+            )
+        if named_otherwise is not None and named_otherwise.name != topic:
+            raise ImportRefused(
+                f"Topic id {uuid.to_text(topic_id)} is that of topic {named_otherwise.name} here, not of {topic}"
+            )
+        if topic_id in self._store.deleted_topic_ids():
+            raise ImportRefused(
+                f"Topic id {uuid.to_text(topic_id)} was deleted here, and its directories are still to be removed: "
+                "start the broker once, or remove partition.metadata and give another --topic-id"
+            )
+        if existing is None:
+            try:
+                check_collision(topic, image.topics)
+            except errors.InvalidTopicError as error:
+                raise ImportRefused(str(error)) from None
+        self._check_numbers(topic, len(existing.partitions) if existing is not None else 0, candidates)
+
+    def _check_numbers(self, topic: str, existing: int, candidates: Sequence[Candidate]) -> None:
+        for expected, candidate in enumerate(candidates, existing):
+            if candidate.partition < existing:
+                raise ImportRefused(
+                    f"Partition {candidate.partition} of topic {topic} exists here already: {candidate.source} cannot "
+                    "take its place; delete the topic first"
+                )
+            if candidate.partition != expected:
+                raise ImportRefused(
+                    f"Topic {topic} would have partition {candidate.partition} without a partition {expected}: name "
+                    f"the directories of all its partitions from {existing} on"
+                )
+            for log_dir in self._log_dirs.online():
+                path = f"{log_dir.path}/{directory_name(*candidate.key)}"
+                if self._disk.exists(path) and path != candidate.source:
+                    raise ImportRefused(f"{path} is there already, though no topic {topic} has it: move it away")
+
+    def _placed(self, candidate: Candidate, moves: bool) -> Move:
+        """Where it goes: where it lies if that is ours, or else to the directory that holds the fewest partitions."""
+        own = [log_dir for log_dir in self._log_dirs.online() if log_dir.path == os.path.dirname(candidate.source)]
+        if own:
+            return Move(candidate, own[0], is_rename=True)
+        target = min(self._log_dirs.online(), key=lambda log_dir: len(log_dir.partition_entries()))
+        return Move(candidate, target, is_rename=moves)
+
+    # Doing it
+
+    def carry_out(self, plan: Iterable[Move], overrides: Mapping[str, str]) -> None:
+        """Does what `plan` found; `overrides` are configurations of the topics that are made. OSError from the disk."""
+        moves = list(plan)
+        new = [log_dir for log_dir in self._log_dirs.online() if log_dir.meta is None]
+        self._log_dirs.claim(self._broker_id, self._cluster_id)
+        for log_dir in new:
+            # Nothing was ever left unclean in it.
+            log_dir.mark_clean_shutdown(-1, {})
+        placed = [(move, self._bring(move)) for move in moves]
+        for move, unfinished in placed:
+            if unfinished != move.target:
+                self._disk.rename(unfinished, move.target)
+        for log_dir in {id(move.log_dir): move.log_dir for move in moves}.values():
+            self._disk.fsync_dir(log_dir.path)
+            self._note_offsets(log_dir, [move.candidate for move in moves if move.log_dir is log_dir])
+        self._register([move.candidate for move in moves], overrides)
+
+    def _bring(self, move: Move) -> str:
+        """Into the log directory, complete and on the device; answers under which name."""
+        source = move.candidate.source
+        if move.is_rename:
+            self._complete(source, move.candidate.topic_id)
+            return source
+        unfinished = f"{move.log_dir.path}/{os.urandom(UNIQUE_ID_BYTES).hex()}{UNFINISHED_SUFFIX}"
+        self._disk.mkdir(unfinished)
+        for name, is_directory in self._disk.entries(source):
+            if not is_directory and not name.endswith(LEFT_BEHIND):
+                self._disk.copy_range(f"{source}/{name}", f"{unfinished}/{name}")
+        self._complete(unfinished, move.candidate.topic_id)
+        return unfinished
+
+    def _complete(self, directory: str, topic_id: bytes) -> None:
+        if read_topic_id(self._disk, directory) is None:
+            write_topic_id(self._disk, directory, topic_id)
+        self._disk.fsync_dir(directory)
+
+    def _note_offsets(self, log_dir: LogDir, candidates: Sequence[Candidate]) -> None:
+        """Where the logs end and begin; nothing that the checkpoints may know of earlier logs of the names stays."""
+        for name, offsets in (
+            (RECOVERY_POINT_FILE, {candidate.key: candidate.end_offset or 0 for candidate in candidates}),
+            (LOG_START_OFFSET_FILE, {candidate.key: candidate.log_start_offset for candidate in candidates}),
+        ):
+            merged = {key: offset for key, offset in log_dir.read_checkpoint(name).items() if key not in offsets}
+            merged.update((key, offset) for key, offset in offsets.items() if offset is not None)
+            log_dir.checkpoint(name).write(merged)
+
+    def _register(self, candidates: Sequence[Candidate], overrides: Mapping[str, str]) -> None:
+        controller_epoch = self._store.claim_controller(self._broker_id)
+        for topic in sorted({candidate.topic for candidate in candidates}):
+            own = [candidate for candidate in candidates if candidate.topic == topic]
+            states = [self._state(candidate) for candidate in own]
+            if topic in self._store.image.topics:
+                self._store.add_partitions(controller_epoch, states)
+            else:
+                self._store.create_topic(controller_epoch, TopicImage(topic, own[0].topic_id, states), overrides)
+
+    def _state(self, candidate: Candidate) -> PartitionState:
+        """Without a leader: the broker's start elects it, and begins an epoch that no record has yet."""
+        replicas = (self._broker_id,)
+        epoch = max(0, candidate.leader_epoch)
+        return PartitionState(candidate.topic, candidate.partition, replicas, replicas, NO_LEADER, leader_epoch=epoch)

@@ -1,0 +1,27 @@
+"""Which transactions were aborted in a segment (Kafka's `TransactionIndex`): `<base offset>.txnindex`."""
+
+from libc.stdint cimport int32_t, int64_t
+from kcore.storage.segment cimport LogSegment
+
+cdef struct AbortedTransaction:
+    int64_t producer_id
+    int64_t first_offset
+    int64_t last_offset          # the marker's
+    int64_t last_stable_offset   # once the marker was written
+
+cdef struct AbortedTransactions: # empty when zeroed; free it with aborted_transactions_free
+    AbortedTransaction* entries
+    int32_t count
+    int32_t capacity
+
+cdef void aborted_transactions_free(AbortedTransactions* list) noexcept nogil
+# Counts the entries of the file, none without one; -EBADMSG when it is no such index.
+cdef int transaction_index_load(LogSegment* segment) noexcept nogil
+# Adds an entry; the first one makes the file. The caller holds the log's append lock, or has the log for itself.
+cdef int transaction_index_append(LogSegment* segment, const AbortedTransaction* aborted) noexcept nogil
+# Adds to `list` the transactions with records from `offset` to before `upper_bound`; sets `complete` when later
+# segments can have no more of them.
+cdef int transaction_index_collect(LogSegment* segment, int64_t offset, int64_t upper_bound,
+                                   AbortedTransactions* list, bint* complete) noexcept nogil
+# Forgets the transactions that ended at or above `offset`.
+cdef int transaction_index_truncate(LogSegment* segment, int64_t offset) noexcept nogil
