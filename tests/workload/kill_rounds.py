@@ -35,7 +35,7 @@ KILLED_AT_START = 0.15
 STARTING_S = 0.08
 # Of those that are followed by a start and a clean end, whose files the next kill finds.
 ENDED_CLEANLY = 0.1
-RUNNING_S = (0.05, 0.8)
+RUNNING_S = (0.03, 0.5)
 # With these nothing happens to a log by itself: what a start leaves is what recovery made.
 QUIET = {
     "log.initial.task.delay.ms": "600000",

@@ -18,7 +18,7 @@ PATIENCE_S = 60.0
 RETRY_MS = 10
 RETRY_MAX_MS = 50
 # Between two bursts of a producer. Clients must not starve the broker of the processor, nor each other.
-PAUSE_S = 0.01
+PAUSE_S = 0.03
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 

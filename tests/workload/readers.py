@@ -6,13 +6,14 @@ broker comes back it must find what was acknowledged, or more where an answer wa
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.invariants.history import Commit, History, Outcome, Read, TopicPartition
-from tests.workload.plan import RETRY_MAX_MS, RETRY_MS, ReaderPlan
+from tests.workload.plan import PATIENCE_S, RETRY_MAX_MS, RETRY_MS, ReaderPlan
 
 POLL_LIMIT = 500
 POLL_S = 0.2
@@ -129,8 +130,11 @@ def read_and_commit(plan: ReaderPlan, server: str, started: Callable[[], None], 
     started()
     positions: dict[int, int] = {}
     committed: dict[int, int] = {}
+    deadline = math.inf
     while True:
         is_last = stop.is_set()
+        if is_last and deadline == math.inf:
+            deadline = time.monotonic() + PATIENCE_S
         try:
             records = member.reader.poll(POLL_LIMIT, POLL_S)
         except member.errors:
@@ -146,8 +150,11 @@ def read_and_commit(plan: ReaderPlan, server: str, started: Callable[[], None], 
         if wanted and commit(plan, member, wanted, history):
             committed.update(wanted)
             if is_last:
-                member.reader.close()
-                return history
+                break
+        if time.monotonic() > deadline:
+            break  # it is stuck, as the missing commit will show
+    member.reader.close()
+    return history
 
 
 def commit(plan: ReaderPlan, member: Any, positions: Positions, history: History) -> bool:

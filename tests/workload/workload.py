@@ -24,7 +24,7 @@ from tests.workload.plan import Plan
 
 START_TIMEOUT_S = 60.0
 # A client may have to wait out a request that the broker's death left without an answer.
-STOP_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 180.0
 END_TIMEOUT_S = 10.0
 
 
