@@ -17,6 +17,8 @@ Concurrency: one lock around the plan, under which nothing else is called. The o
 theirs.
 """
 
+cimport cython
+
 from os import fsencode
 
 from libc.errno cimport EIO
@@ -383,6 +385,8 @@ cdef uint32_t mask_of(operations) except? 0:
     return mask
 
 
+# Whoever still closes files of it in the end needs the disk below.
+@cython.no_gc_clear
 cdef class FailingDisk(Disk):
     """`inner` does the work, and stays usable beside this one. Until a rule or a crash is planned nothing is different."""
 

@@ -50,6 +50,7 @@ cdef class LocalLog:
     cdef LogSegment* deleted_segments            # renamed, waiting for file.delete.delay.ms
     cdef uint64_t jitter_state
     cdef int32_t failure_errno                   # of the disk error that took the log offline; 0 while online
+    cdef int32_t refusals                        # for want of room on the device
     cdef bint directory_changed                  # names to be synced by the next flush
     cdef bint birth_is_durable                   # the directory's own name too, and whose it is; under flush_lock
     cdef int32_t changed                         # anything that checkpoints and flushing are about, since last asked

@@ -2,7 +2,7 @@
 
 Files are those of segment; a removed segment is renamed to `*.deleted` at once and unlinked after
 `file.delete.delay.ms`, when its last reader is gone too. Crash policy: bytes below the recovery point are on the
-device together with their indexes; everything above is scanned when the log is loaded. A disk error takes the log
+device together with their indexes; everything above is scanned when the log is loaded. A disk error other than a passing shortage takes the log
 offline for good: nothing more is written, so that what is on disk stays a prefix of what was acknowledged.
 
 Concurrency: `append_lock` serialises appends, rolls, truncation, deletion; `segments_lock`, held for a few
@@ -11,9 +11,11 @@ and the log end change only under both, so either lock is enough to read them. `
 time. Order: flush_lock, append_lock, segments_lock. The committer's lock is taken under none of them.
 """
 
+cimport cython
+
 from os import fsdecode
 
-from libc.errno cimport EAGAIN, EBADMSG, EMFILE, ENFILE, ENOENT, ENOMEM
+from libc.errno cimport EAGAIN, EBADMSG, ENOENT, ENOMEM
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc, realloc
@@ -23,7 +25,7 @@ from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR
 from kcore.metrics.log_flush cimport record_log_flush
 from kcore.platform.disk cimport Disk, sync_parent
 from kcore.platform.sync cimport (
-    atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_destroy,
+    atomic_add_32, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_destroy,
     pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader
@@ -37,6 +39,7 @@ from kcore.storage.segment cimport (
     segment_unlink,
 )
 from kcore.storage.segment_search cimport BATCH_PAST_END, segment_find_max_timestamp, segment_find_offset
+from kcore.storage.shortage cimport is_full, is_shortage
 from kcore.storage.time_index cimport time_index_is_full, time_index_truncate
 from kcore.storage.transaction_index cimport transaction_index_truncate
 
@@ -58,6 +61,8 @@ cdef class SegmentInfo:
     cdef readonly str path
 
 
+# Its end needs its disk: no cycle of objects may take that away first.
+@cython.no_gc_clear
 cdef class LocalLog:
     """Segments on a disk; the loader adds those that exist before anyone else sees the log."""
 
@@ -102,10 +107,13 @@ cdef class LocalLog:
     # --- disk errors ------------------------------------------------------------------------------------------------
 
     cdef int16_t fail(self, int outcome) noexcept nogil:
-        """The wire error of a negated errno; a real disk error takes the log offline."""
+        """The wire error of a negated errno; what is no passing shortage takes the log offline."""
         if outcome == -EBADMSG:
             return CORRUPT_MESSAGE
-        if outcome != -EMFILE and outcome != -ENFILE and outcome != -ENOMEM:
+        if is_full(outcome):
+            atomic_add_32(&self.refusals, 1)
+            self.note_change()
+        elif not is_shortage(outcome):
             atomic_swap_32_if(&self.failure_errno, 0, -outcome)
             self.note_change()
         return KAFKA_STORAGE_ERROR
@@ -432,6 +440,9 @@ cdef class LocalLog:
             outcome = self.disk.fsync_directory(self.disk.context, self.directory_path)
         if outcome >= 0 and not self.birth_is_durable:
             outcome = self.sync_birth()
+        if is_full(outcome):
+            # Of what the device had no room for: no later flush would tell.
+            self.offline_unless_done(outcome)
         if outcome >= 0:
             outcome = self.prepare_recovery_point(target)
         if outcome >= 0:
@@ -660,6 +671,11 @@ cdef class LocalLog:
         return atomic_load_64(&self.flushed_offset)
 
     @property
+    def refused_for_room(self):
+        """How many times something could not be written because the disk was full."""
+        return atomic_load_32(&self.refusals)
+
+    @property
     def last_flush_ms(self):
         """When the log was last flushed, or loaded."""
         return atomic_load_64(&self.flushed_at_ms)
@@ -716,7 +732,7 @@ cdef class LocalLog:
 cdef int flush_for_committer(void* log) noexcept nogil:
     cdef int outcome = (<LocalLog>log).flush_to_disk(True)
     # A shortage passes, and leaves the log online.
-    return -EAGAIN if outcome == -EMFILE or outcome == -ENFILE or outcome == -ENOMEM else outcome
+    return -EAGAIN if is_shortage(outcome) and not (<LocalLog>log).is_offline() else outcome
 
 
 cdef SegmentInfo segment_info(LogSegment* segment):

@@ -51,8 +51,9 @@ cdef struct ReadResult:
 
 # How often the start of any log of the process has moved: whoever told it to clients looks again when this has changed.
 cdef int64_t log_start_moves() noexcept nogil
-# What can be done about a shortage of descriptors, as a message.
+# What can be done about a shortage of descriptors, or of room, as a message.
 cdef const char* DESCRIPTOR_REMEDY
+cdef const char* ROOM_REMEDY
 
 cdef class Log(LocalLog):
     cdef readonly str topic

@@ -4,19 +4,22 @@ Appending, reading and the choice of segments to delete have modules of their ow
 
 On disk it is a directory of segments, producer snapshots and `leader-epoch-checkpoint`. Crash policy: an append writes
 the batch first and everything derived from it (indexes, producer state) into memory only; a crash loses at most what
-was not yet flushed, and log_loader derives the rest anew. After a disk error nothing more is appended:
-KAFKA_STORAGE_ERROR to every caller, and `on_failure` is called once, from Python, under no native lock.
+was not yet flushed, and log_loader derives the rest anew. After a disk error, other than a full disk (shortage),
+nothing more is appended: KAFKA_STORAGE_ERROR to every caller, and `on_failure` is called once, from Python, under no
+native lock.
 
 The bounds of a read are kept with the place they stand at (segment and position), so that a fetch costs no search for
 them: `high_watermark_at`, and `first_unstable_at`, below which every transaction is decided. At all times
 last stable offset <= high watermark <= log end offset.
 """
 
+cimport cython
+
 from os import strerror
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.ref cimport PyObject
-from libc.errno cimport EMFILE, ENFILE, ENOMEM
+from libc.errno cimport ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from kcore import errors
@@ -40,6 +43,7 @@ from kcore.storage.segment cimport (
     LogSegment, segment_acquire, segment_close_idle, segment_finish, segment_release, segment_stat, segment_sync,
     segment_unlink_indexes,
 )
+from kcore.storage.shortage cimport is_full, lacks_descriptors
 from kcore.storage.timestamp_search cimport first_record_since, newest_record, timestamp_at
 
 cdef extern from "Python.h":
@@ -49,6 +53,10 @@ cdef extern from "Python.h":
 
 cdef const char* DESCRIPTOR_REMEDY = (
     b"the broker has no file descriptor left; raise its limit (ulimit -n) or lower kcli.log.max.open.segments"
+)
+
+cdef const char* ROOM_REMEDY = (
+    b"the disk of the log directory is full; what could not be written now can be once there is room"
 )
 
 EARLIEST_TIMESTAMP = -2
@@ -75,6 +83,7 @@ cdef class AppendInfo:
     cdef readonly bint duplicate
 
 
+@cython.no_gc_clear
 cdef class Log(LocalLog):
     """Made by log_loader.load_log, which fills it from what is on disk."""
 
@@ -310,9 +319,12 @@ cdef class Log(LocalLog):
         cdef int16_t code
         if outcome >= 0:
             return 0
-        if outcome == -EMFILE or outcome == -ENFILE:
+        if lacks_descriptors(outcome):
             # No failure of the disk, and to be told from one.
             raise OSError(-outcome, f"{strerror(-outcome)}: {DESCRIPTOR_REMEDY.decode()}", self.directory)
+        if is_full(outcome) and not self.is_offline():
+            self.fail(outcome)
+            raise OSError(-outcome, f"{strerror(-outcome)}: {ROOM_REMEDY.decode()}", self.directory)
         code = self.fail(outcome)
         self.raise_error(code, f"{strerror(-outcome)}: {self.directory}")
         return -1

@@ -1,14 +1,14 @@
 """Appending to a log: validation, sequences, the roll that is due, one write, the indexes (`UnifiedLog.append`).
 
 Crash policy: the batch is written first, and everything derived from it (indexes, producer state, epochs) only in
-memory; a crash loses at most what was not yet flushed. A write that fails takes the log offline, and whatever part of
-it reached the file stands behind the log's end, where nobody reads and the next start cuts.
+memory; a crash loses at most what was not yet flushed. A write that fails takes the log offline, unless the disk is
+full: then the append is refused and the log goes on (shortage). Whatever part of it reached the file stands behind the
+log's end, where nobody reads, and is cut away at once or by the next start.
 
 Concurrency: the log's append lock is held from the validation, which assigns offsets, to the publication of the new
 end; whoever asked for a flush waits for it after the lock is released.
 """
 
-from libc.errno cimport EMFILE, ENFILE
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, MESSAGE_TOO_LARGE, NONE, RECORD_LIST_TOO_LARGE
@@ -18,9 +18,10 @@ from kcore.record.batch cimport BatchHeader, read_batch_header
 from kcore.record.validator cimport (
     ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
 )
-from kcore.storage.log cimport DESCRIPTOR_REMEDY, AppendResult, Log
+from kcore.storage.log cimport DESCRIPTOR_REMEDY, ROOM_REMEDY, AppendResult, Log
 from kcore.storage.producer_state cimport SequenceVerdict
 from kcore.storage.segment cimport LogSegment, segment_index_batch, segment_release, segment_write
+from kcore.storage.shortage cimport is_full, lacks_descriptors
 from kcore.storage.transaction_index cimport AbortedTransaction, transaction_index_append
 
 
@@ -118,8 +119,10 @@ cdef int16_t append_validated(Log log, uint8_t* records, size_t size, int origin
     outcome = write_batches(log, records, size, validated, now_ms)
     if outcome < 0:
         result.error = log.fail(outcome)
-        if outcome == -EMFILE or outcome == -ENFILE:
+        if lacks_descriptors(outcome):
             result.message = DESCRIPTOR_REMEDY
+        elif is_full(outcome):
+            result.message = ROOM_REMEDY
         return result.error
     result.base_offset = validated.first_offset
     result.last_offset = validated.last_offset

@@ -57,6 +57,7 @@ class LogDir:
         "committer",
         "failure",
         "had_clean_shutdown",
+        "is_full",
         "left_clean",
         "log_count",
         "meta",
@@ -79,6 +80,8 @@ class LogDir:
         self.committer: LogCommitter | None = None
         # The names of checkpoints that do not say any more what the logs would.
         self.stale_checkpoints: set[str] = set()
+        # Whether the last look found that logs had to refuse something for want of room.
+        self.is_full = False
         # Why the directory is out of use; None while it is in use.
         self.failure: Exception | None = None
 

@@ -7,7 +7,7 @@ package.
 
 from __future__ import annotations
 
-from errno import EMFILE, ENFILE
+from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
 from threading import Lock
 
 from kcore import errors, uuid
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
+ROOM_REMEDY = "make room on its disk: what could not be written is tried again"
 DESCRIPTOR_REMEDY = "raise the limit of open files (ulimit -n) or lower kcli.log.max.open.segments"
 
 
@@ -35,12 +36,14 @@ class LogDirsError(Exception):
 class LogDirs:
     """In the order of the configuration, those out of use included."""
 
-    __slots__ = ("_directories", "_lock", "on_failure")
+    __slots__ = ("_directories", "_lock", "on_failure", "rides_out_full_disks")
 
     def __init__(self, disk: Disk, paths: Sequence[str]) -> None:
         self._directories = [LogDir(disk, path) for path in paths]
         self._lock = Lock()
         self.on_failure: Callable[[LogDir], None] | None = None
+        # While the broker serves: what finds no room is done later. A start and a shutdown cannot wait.
+        self.rides_out_full_disks = False
 
     def __iter__(self) -> Iterator[LogDir]:
         return iter(self._directories)
@@ -138,10 +141,16 @@ def is_descriptor_shortage(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (EMFILE, ENFILE)
 
 
+def is_full_disk(error: BaseException) -> bool:
+    """Whether there is no room on the disk, or in somebody's quota: that passes once there is."""
+    return isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)
+
+
 class DirectoryGuard:
     """Swallows the I/O errors of a block, once the directory is out of use; ask `log_dir.is_online` afterwards.
 
-    A shortage of descriptors is swallowed too, with the remedy in the log: the directory stays in use.
+    A shortage of descriptors is swallowed too, with the remedy in the log: the directory stays in use. So is a full
+    disk while the broker serves.
     """
 
     __slots__ = ("_log_dir", "_log_dirs", "_unless")
@@ -161,6 +170,9 @@ class DirectoryGuard:
             return False
         if is_descriptor_shortage(error):
             log.error("%s stays undone for now: %s; %s", self._log_dir.path, error, DESCRIPTOR_REMEDY)
+            return True
+        if self._log_dirs.rides_out_full_disks and is_full_disk(error):
+            log.error("%s stays undone for now: %s; %s", self._log_dir.path, error, ROOM_REMEDY)
             return True
         if self._unless is None or not self._unless():
             self._log_dirs.fail(self._log_dir, error)

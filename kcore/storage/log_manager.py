@@ -8,9 +8,10 @@ Crash policy: logs are the truth. Recovery points only shorten recovery; high wa
 written every few seconds and at shutdown. A deleted log is renamed to `-delete`, durably, before `delete_logs` returns,
 and its offsets leave the checkpoints at the same time, so that a new log of its name can never inherit them.
 
-Failures: a directory with an I/O error goes offline with its logs (`on_directory_failure` hears of the partitions),
-and the others go on; when none is left, `on_all_directories_failed` has to stop the broker. An error that the data
-plane met is found by the next checkpoint of high watermarks, which asks every log.
+Failures: what finds no room on a full disk is refused or done later. A directory with any other I/O error goes offline
+with its logs (`on_directory_failure` hears of the partitions), and the others go on; when none is left,
+`on_all_directories_failed` has to stop the broker. An error that the data plane met is found by the next checkpoint of
+high watermarks, which asks every log.
 
 Concurrency: handler threads and the scheduler call at once. `_lock` guards the tables, and the making and deleting of
 logs; it is not held over flushes, retention, recovery and callbacks.
@@ -31,8 +32,9 @@ from kcore.storage.log import take_changed
 from kcore.storage.log_committer import LogCommitter
 from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir_scan import LogDirScan, find_partitions, has_partitions
-from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_descriptor_shortage
+from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_descriptor_shortage, is_full_disk
 from kcore.storage.log_loader import load_log, new_log
+from kcore.storage.partition_metadata import FILE_NAME as METADATA_FILE
 from kcore.storage.partition_metadata import write_topic_id
 from kcore.storage.recovery_threads import run_jobs
 from kcore.storage.segment import bound_open_segments, close_unused, distrusted_index_count
@@ -68,7 +70,7 @@ class ManagedLog:
     Work that began before the log was deleted may fail to find its files: once `is_deleted`, that is no I/O error.
     """
 
-    __slots__ = ("_fail_later", "config", "is_deleted", "log", "log_dir", "topic_id")
+    __slots__ = ("_fail_later", "config", "is_deleted", "log", "log_dir", "refusals_told", "refused_at", "topic_id")
 
     log: Log
 
@@ -84,6 +86,9 @@ class ManagedLog:
         self.topic_id = topic_id
         self.config = config
         self.is_deleted = False
+        # For want of room on the disk: how many somebody was told of, and where the log ended then.
+        self.refusals_told = 0
+        self.refused_at = 0
 
     def on_failure(self, _: Log, error: OSError) -> None:
         """What the log is to call."""
@@ -181,6 +186,7 @@ class LogManager:
                 self._write_checkpoints(scan.log_dir)
         self._log_dirs.check_any_online()
         self._is_started = True
+        self._log_dirs.rides_out_full_disks = True
         self._schedule_tasks()
 
     def _start_committer(self, log_dir: LogDir) -> None:
@@ -366,6 +372,7 @@ class LogManager:
         INCONSISTENT_TOPIC_ID for another topic of the same name, KAFKA_STORAGE_ERROR when there is no place for it.
         """
         key = (topic, partition)
+        full: list[LogDir] = []
         while True:
             with self._lock:
                 entry = self._logs.get(key)
@@ -376,7 +383,7 @@ class LogManager:
                             f"not {uuid.to_text(topic_id)}."
                         )
                     return entry.log
-                log_dir = self._directory_for_new_log(key, is_new)
+                log_dir = self._directory_for_new_log(key, is_new, full)
                 if overrides is None:
                     overrides = self._overrides.get(topic, {})
                 if overrides != self._overrides.get(topic):
@@ -390,11 +397,27 @@ class LogManager:
                             f"No log can be made for {topic}-{partition}: {error}; {DESCRIPTOR_REMEDY}"
                         ) from error
                     failure = error
+                    if is_full_disk(error):
+                        self._forget_half_made(log_dir, key)
+                        full.append(log_dir)
+                        continue
             # Told without the lock; another directory gets its turn.
             self._log_dirs.fail(log_dir, failure)
 
-    def _directory_for_new_log(self, key: TopicPartition, is_new: bool) -> LogDir:
-        online = self._log_dirs.online()
+    def _forget_half_made(self, log_dir: LogDir, key: TopicPartition) -> None:
+        """Another directory gets its turn: what was begun here would be found as a second one by the next start."""
+        path = f"{log_dir.path}/{directory_name(*key)}"
+        with self._log_dirs.guard(log_dir):
+            if self._disk.exists(path) and not set(self._disk.listdir(path)) - {METADATA_FILE}:
+                remove_directory(self._disk, path)
+
+    def _directory_for_new_log(self, key: TopicPartition, is_new: bool, full: Sequence[LogDir]) -> LogDir:
+        online = [log_dir for log_dir in self._log_dirs.online() if log_dir not in full]
+        if full and not online:
+            raise errors.KafkaStorageError(
+                f"Can not create log for {key[0]}-{key[1]}: {', '.join(log_dir.path for log_dir in full)} has no room; "
+                "make some, and restart the broker if the topic was created"
+            )
         offline = self.offline_directories()
         if not online or key in self._offline or (offline and not is_new):
             raise errors.KafkaStorageError(
@@ -509,6 +532,24 @@ class LogManager:
         for entry in changed:
             entry.log_dir.stale_checkpoints.update(CHECKPOINTS)
             entry.log.report_failure()
+        self._tell_of_full_disks(changed)
+
+    def _tell_of_full_disks(self, changed: Iterable[ManagedLog]) -> None:
+        """Says when a directory begins to refuse records for want of room, and when it takes them again."""
+        for entry in changed:
+            log_dir, count = entry.log_dir, entry.log.refused_for_room
+            if count != entry.refusals_told:
+                entry.refusals_told, entry.refused_at = count, entry.log.end_offset
+                if not log_dir.is_full:
+                    log_dir.is_full = True
+                    log.error(
+                        "The disk of log directory %s is full: producers are refused with KAFKA_STORAGE_ERROR until "
+                        "there is room, readers go on",
+                        log_dir.path,
+                    )
+            elif log_dir.is_full and count and entry.log.end_offset > entry.refused_at:
+                log_dir.is_full = False
+                log.info("Log directory %s has room again: records are appended", log_dir.path)
 
     def flush_rolled_segments(self) -> None:
         """Brings segments onto the device that are finished, and closes files that nobody has read from lately."""
@@ -563,22 +604,30 @@ class LogManager:
         """Writes where logs begin that had records deleted from within a segment."""
         self._write_stale(LOG_START_OFFSET_FILE, self._write_log_start_offsets)
 
-    def save_start_offsets(self, partitions: Iterable[TopicPartition]) -> None:
+    def save_start_offsets(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Writes at once where these logs begin, so that records that were deleted stay deleted after a crash.
 
-        A directory where that fails goes offline, which `is_offline` tells of its partitions.
+        The answer is those of which that is not on the device: the directory is offline now, or has no room.
         """
         with self._lock:
-            entries = [self._logs[key] for key in partitions if key in self._logs]
-        for log_dir in {id(entry.log_dir): entry.log_dir for entry in entries}.values():
+            entries = {key: self._logs[key] for key in partitions if key in self._logs}
+        undone: set[TopicPartition] = set()
+        for log_dir in {id(entry.log_dir): entry.log_dir for entry in entries.values()}.values():
+            is_done = False
             with self._log_dirs.guard(log_dir):
                 self._write_log_start_offsets(log_dir)
+                is_done = True
+            if not is_done:
+                undone.update(key for key, entry in entries.items() if entry.log_dir is log_dir)
+        return undone
 
     def checkpoint_high_watermarks(self) -> None:
         """Writes the high watermarks, and takes directories offline whose logs met an error on the data plane."""
         self._write_stale(HIGH_WATERMARK_FILE, self._write_high_watermarks)
 
     def _write_checkpoints(self, log_dir: LogDir) -> None:
+        # Those that cannot be written now have their turn with the next look.
+        log_dir.stale_checkpoints.update(CHECKPOINTS)
         with self._log_dirs.guard(log_dir):
             if log_dir.is_online:
                 self._write_recovery_points(log_dir)
@@ -657,6 +706,8 @@ class LogManager:
         scheduler has to be stopped before. Calling it again does nothing.
         """
         was_started, self._is_started = self._is_started, False
+        # What cannot be written now was not shut down cleanly.
+        self._log_dirs.rides_out_full_disks = False
         self._stop_committers()
         if was_started:
             self._flush_and_close()

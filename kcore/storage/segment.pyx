@@ -347,7 +347,10 @@ cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size)
     part.iov_len = size
     segment.appended = True
     outcome = segment.disk.pwritev(segment.disk.context, segment.descriptor, &part, 1, segment.size_bytes)
-    return <int>outcome if outcome < 0 else 0
+    if outcome < 0:
+        # What there was room for gives it back; should that fail as well, it lies behind the end all the same.
+        segment.disk.ftruncate(segment.disk.context, segment.descriptor, segment.size_bytes)
+    return <int>min(outcome, <int64_t>0)
 
 
 cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, int64_t position,

@@ -34,9 +34,9 @@ def handle(context: RequestContext, request: Any) -> Fields:
         offsets.update((asked.partition_index, asked.offset) for asked in topic.partitions)
     outcomes = {name: delete_from_topic(context, name, offsets) for name, offsets in asked_for.items()}
     moved = [(name, index) for name, found in outcomes.items() for index, (code, _) in found.items() if not code]
-    logs.save_start_offsets(moved)
+    undone = logs.save_start_offsets(moved)
     for name, index in moved:
-        if logs.is_offline(name, index):
+        if (name, index) in undone or logs.is_offline(name, index):
             outcomes[name][index] = failed(errors.KafkaStorageError())
     return {
         "topics": [
