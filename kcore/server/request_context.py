@@ -35,6 +35,7 @@ LOG = get_logger("kcore.server.request")
 PERCENT_OF_A_SECOND_NS = 1e7
 
 IPV4_MAPPED = "::ffff:"
+SHOWN_CLIENT_ID_CHARACTERS = 200
 
 
 class Connection:
@@ -46,6 +47,13 @@ class Connection:
         self.client_host = client_host.removeprefix(IPV4_MAPPED)
         self.local_host = local_host.removeprefix(IPV4_MAPPED)
         self.listener = listener
+
+
+def shown_client_id(client_id: str | None) -> str | None:
+    """A client's id as log lines have it: a client may call itself by 32 KiB."""
+    if client_id is None or len(client_id) <= SHOWN_CLIENT_ID_CHARACTERS:
+        return client_id
+    return f"{client_id[:SHOWN_CLIENT_ID_CHARACTERS]}..."
 
 
 class RequestContext:
@@ -86,8 +94,8 @@ class RequestContext:
 
     def __str__(self) -> str:
         return (
-            f"{self.api.name} v{self.api_version} of client {self.client_id!r} at {self.connection.client_host} "
-            f"(correlation id {self.correlation_id})"
+            f"{self.api.name} v{self.api_version} of client {shown_client_id(self.client_id)!r} "
+            f"at {self.connection.client_host} (correlation id {self.correlation_id})"
         )
 
     def respond(self, fields: Fields, version: int | None = None) -> None:

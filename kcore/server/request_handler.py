@@ -17,7 +17,7 @@ import time
 from kcore import errors
 from kcore.logger import get_logger
 from kcore.server import apis
-from kcore.server.request_context import RequestContext
+from kcore.server.request_context import RequestContext, shown_client_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class RequestHandler:
             else:
                 LOG.warn_once(
                     "Closing the connection of client %r at %s: API key %d version %d is not served",
-                    request.client_id,
+                    shown_client_id(request.client_id),
                     request.client_host,
                     request.api_key,
                     request.api_version,
@@ -63,7 +63,7 @@ class RequestHandler:
         except Exception as error:
             LOG.error(
                 "Closing the connection of client %r at %s: its request with API key %d version %d failed",
-                request.client_id,
+                shown_client_id(request.client_id),
                 request.client_host,
                 request.api_key,
                 request.api_version,
@@ -82,7 +82,7 @@ class RequestHandler:
         except errors.KafkaError as error:
             LOG.warn(
                 "Closing the connection of client %r at %s: a malformed %s request of version %d (%s)",
-                request.client_id,
+                shown_client_id(request.client_id),
                 request.client_host,
                 api.name,
                 request.api_version,
