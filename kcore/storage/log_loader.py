@@ -22,7 +22,7 @@ from __future__ import annotations
 from os import fsencode
 
 from kcore.logger import get_logger
-from kcore.storage.checkpoints import LOG_START_OFFSET_FILE
+from kcore.storage.checkpoints import LARGEST_OFFSET, LOG_START_OFFSET_FILE
 from kcore.storage.log import Log
 from kcore.storage.log_recovery import LogRecovery
 
@@ -396,8 +396,11 @@ def digits(offset: int) -> str:
 
 
 def has_offset(name: str) -> bool:
-    """Whether a file is named after an offset."""
-    return len(name) > OFFSET_DIGITS and name[OFFSET_DIGITS] == "." and name[:OFFSET_DIGITS].isdigit()
+    """Whether a file is named after an offset; twenty digits can say more than an offset may be."""
+    number = name[:OFFSET_DIGITS]
+    if len(name) <= OFFSET_DIGITS or name[OFFSET_DIGITS] != "." or not (number.isascii() and number.isdigit()):
+        return False
+    return int(number) <= LARGEST_OFFSET
 
 
 def offset_of(name: str) -> int:

@@ -6,7 +6,7 @@ batches. Runs under the log's append lock, or before anyone else sees the log.
 """
 
 from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOMEM
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport strcmp
@@ -27,11 +27,11 @@ ctypedef vector[int64_t] Offsets
 
 
 cdef int64_t snapshot_offset(const char* name) noexcept nogil:
-    """The offset in a snapshot's file name; -1 for any other name."""
+    """The offset in a snapshot's file name; -1 for any other name, and for a number that no offset can be."""
     cdef int64_t offset = 0
     cdef int i
     for i in range(OFFSET_DIGITS):
-        if name[i] < c"0" or name[i] > c"9":
+        if name[i] < c"0" or name[i] > c"9" or offset > (INT64_MAX - (name[i] - c"0")) // 10:
             return -1
         offset = offset * 10 + (name[i] - c"0")
     return offset if strcmp(name + OFFSET_DIGITS, ".snapshot") == 0 else -1

@@ -489,3 +489,16 @@ def test_a_tail_made_of_claims_is_kept_aside_in_bounded_time(place: LogPlace) ->
     assert log.end_offset == 3
     assert place.read_file(f"{file_name(0)}.{len(sound)}.corrupt") == tail
     assert place.read_file(file_name(0)) == sound
+
+
+@pytest.mark.parametrize("number", ["99999999999999999999", "09223372036854775808", "\u0661" * 20])
+@pytest.mark.parametrize("suffix", [".log", ".index", ".snapshot", ".log.swap", ".txnindex"])
+def test_a_name_that_is_no_offset_is_none_of_the_log(memory_place: LogPlace, number: str, suffix: str) -> None:
+    log = memory_place.open()
+    append_each(log, 3)
+    before = read_all(log)
+    log.close()
+    del log
+    memory_place.write_file(number + suffix, b"x" * 100)
+    assert read_all(memory_place.open()) == before
+    assert memory_place.read_file(number + suffix) == b"x" * 100
