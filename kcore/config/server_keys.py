@@ -26,6 +26,7 @@ KEYS = (
     ConfigKey("kcli.request.log", STRING, "off", one_of("off", "summary", "full"), LOW, CLUSTER_WIDE),
     ConfigKey("kcli.request.log.queue.size", INT, 10_000, at_least(1), LOW),
     ConfigKey("kcli.request.log.slow.ms", INT, -1, at_least(-1), LOW, CLUSTER_WIDE),
+    ConfigKey("kcli.request.max.elements", INT, 500_000, at_least(1000)),
     ConfigKey("log.dir", STRING, "/tmp/kafka-logs", importance=HIGH),
     ConfigKey("log.dirs", STRING, None, importance=HIGH),
     ConfigKey("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0)),

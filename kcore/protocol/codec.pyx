@@ -10,7 +10,7 @@ Everything runs under the GIL and keeps no state besides the plans, which are co
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.stdlib cimport free
 
 from kcore.cursor cimport cursor_over
@@ -57,8 +57,11 @@ cdef class MessageType:
             raise error
         return message
 
-    def decode_prefix(self, int version, buffer, Py_ssize_t position=0):
-        """The message that starts at `position`, and the position of what follows it; raises ProtocolError."""
+    def decode_prefix(self, int version, buffer, Py_ssize_t position=0, int64_t max_elements=INT64_MAX):
+        """The message that starts at `position`, and the position of what follows it; raises ProtocolError.
+
+        `max_elements` bounds the elements of all its arrays, and its unknown tagged fields, together.
+        """
         cdef Plan plan = self.plan(version)
         cdef Reader reader
         cdef Py_buffer view
@@ -69,6 +72,7 @@ cdef class MessageType:
             reader.start = <const uint8_t*>view.buf
             reader.cursor = cursor_over(reader.start + position, view.len - position)
             reader.source = <PyObject*>buffer
+            reader.max_elements = reader.elements_left = max_elements
             message = read_struct(&reader, plan)
             return message, reader.cursor.position - reader.start
         except MessageError as error:

@@ -5,7 +5,8 @@ array or bytes one of four, -1 meaning null; in flexible versions each is an uns
 meaning null, and every structure ends with its tagged fields: their count, then tag, size and value of each.
 
 Stricter than Kafka, which lets them pass: lengths below -1, text that is not UTF-8, and a tagged field whose value does
-not fill its size are errors. An array is not allocated before the bytes that are left could hold it.
+not fill its size are errors. An array is not allocated before the bytes that are left could hold it, and the elements of
+all arrays together have a bound where the reader is given one, as the broker's is.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -89,6 +90,14 @@ cdef object read_uuid(Reader* reader):
     return PyBytes_FromStringAndSize(<const char*>bytes, UUID_SIZE)
 
 
+cdef int take_elements(Reader* reader, int64_t count) except -1:
+    """Each becomes an object many times its size on the wire, made while nobody else has the interpreter lock."""
+    reader.elements_left -= count
+    if reader.elements_left < 0:
+        raise malformed(reader, f"more than {reader.max_elements} elements in all (kcli.request.max.elements)")
+    return 0
+
+
 cdef object read_array(Reader* reader, const Step* step):
     cdef int64_t length = read_length(reader, KIND_ARRAY, step.compact, step.nullable)
     cdef int64_t index = 0
@@ -98,6 +107,7 @@ cdef object read_array(Reader* reader, const Step* step):
         return None
     if <uint64_t>length > remaining(&reader.cursor) // step.element_minimum:
         raise malformed(reader, f"{length} elements are announced, {remaining(&reader.cursor)} bytes are left")
+    take_elements(reader, length)
     items = PyList_New(length)
     try:
         for index in range(length):
@@ -176,6 +186,7 @@ cdef int read_tagged_fields(Reader* reader, Plan plan, object message) except -1
             raise malformed(reader, f"tagged field {tag} has {size} bytes, {remaining(&reader.cursor)} are left")
         step = plan.find_tag(<int>tag)
         if step == NULL:
+            take_elements(reader, 1)
             message.unknown_tags[tag] = PyBytes_FromStringAndSize(<const char*>take(&reader.cursor, size), size)
         else:
             read_tagged_field(reader, step, size, message)

@@ -76,9 +76,10 @@ class RequestHandler:
 
         api = BY_KEY[request.api_key]
         started_ns = time.monotonic_ns()
+        max_elements = self._broker.config.number("kcli.request.max.elements")
         try:
             # What stands behind the message is ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
-            message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body)
+            message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body, max_elements)
         except errors.KafkaError as error:
             LOG.warn(
                 "Closing the connection of client %r at %s: a malformed %s request of version %d (%s)",

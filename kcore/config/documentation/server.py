@@ -43,6 +43,11 @@ TEXTS = {
     "kcli.request.log.queue.size": (
         "How many requests of one network thread may wait to be logged; those beyond are left out and counted."
     ),
+    "kcli.request.max.elements": (
+        "How many elements the arrays of one request may have in all. A request beyond it closes its connection: its "
+        "elements would take many times its bytes in memory. Fetch and Produce requests that the native path answers "
+        "are not counted."
+    ),
     "kcli.request.log.slow.ms": (
         "Requests that took at least so long in all, time of waiting included, are warned of; -1 and 0 for none."
     ),

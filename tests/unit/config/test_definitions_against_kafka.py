@@ -35,6 +35,7 @@ OURS_ALONE = {
     "kcli.request.log",
     "kcli.request.log.queue.size",
     "kcli.request.log.slow.ms",
+    "kcli.request.max.elements",
     "metrics.connection.timeout.ms",
     "metrics.host",
     "metrics.max.connections",

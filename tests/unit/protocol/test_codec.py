@@ -258,3 +258,14 @@ def test_nothing_is_leaked(flavour: str) -> None:
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
     finally:
         tracemalloc.stop()
+
+
+def test_elements_of_all_arrays_are_bounded_together() -> None:
+    fields = {"topics": [{"name": "a"}, {"name": "b"}], "unknown_tags": {77: b"", 78: b""}}
+    data = apis.METADATA.request.encode(9, fields)
+    message, _ = apis.METADATA.request.decode_prefix(9, data, 0, 4)
+    assert [topic.name for topic in message.topics] == ["a", "b"]
+    with pytest.raises(ProtocolError, match="more than 3 elements in all"):
+        apis.METADATA.request.decode_prefix(9, data, 0, 3)
+    with pytest.raises(ProtocolError, match="topics: more than 1 elements in all"):
+        apis.METADATA.request.decode_prefix(9, data, 0, 1)
