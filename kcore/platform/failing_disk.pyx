@@ -80,6 +80,7 @@ cdef cppclass Rule:
     uint64_t chance_per_million
     int error                    # negated errno
     bint is_short
+    bint is_done
 
 
 cdef struct Verdict:
@@ -153,7 +154,8 @@ cdef cppclass Plan:
             if this.is_met(&this.rules[i], operation, path, target):
                 this.injected += 1
                 verdict.error = this.rules[i].error
-                verdict.is_done = verdict.is_short = this.rules[i].is_short
+                verdict.is_short = this.rules[i].is_short
+                verdict.is_done = this.rules[i].is_done or verdict.is_short
                 return verdict
         return verdict
 
@@ -425,10 +427,12 @@ cdef class FailingDisk(Disk):
         cdef Plan* plan = <Plan*>self.operations.context
         del plan
 
-    def fail(self, operations, int error=EIO, *, path="*", int64_t at=1, times=1, double chance=1.0, bint short=False):
+    def fail(self, operations, int error=EIO, *, path="*", int64_t at=1, times=1, double chance=1.0, bint short=False,
+             bint done=False):
         """From the `at`-th operation on that matches, `times` of them fail (None: all), each with probability `chance`.
 
-        `operations` are names of OPERATIONS, `error` is an errno. With `short` writes and reads go half the way first.
+        `operations` are names of OPERATIONS, `error` is an errno. With `short` writes and reads go half the way first,
+        with `done` a change is made, and its caller hears of an error all the same.
         """
         cdef Plan* plan = <Plan*>self.operations.context
         cdef Rule rule
@@ -441,6 +445,7 @@ cdef class FailingDisk(Disk):
         rule.chance_per_million = <uint64_t>(chance * MILLION)
         rule.error = -error
         rule.is_short = short
+        rule.is_done = done
         with nogil:
             pthread_mutex_lock(&plan.lock)
             plan.rules.push_back(rule)

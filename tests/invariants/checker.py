@@ -396,8 +396,10 @@ def check_committed_offset(told: Committed, commits: Sequence[Commit]) -> None:
     if last_reset is not None:
         before = [commit for commit in before if commit.at >= last_reset]
     at_least = max((commit.offset for commit in before), default=None)
-    resets = [commit.offset for commit in commits if commit.is_reset and commit not in before]
-    if at_least is not None and (told.offset is None or told.offset < at_least) and told.offset not in resets:
+    resets = [commit.at for commit in commits if commit.is_reset and commit not in before]
+    # A reset that may count lets everything count that was committed from then on.
+    since_reset = {commit.offset for commit in commits if resets and commit.at >= min(resets)}
+    if at_least is not None and (told.offset is None or told.offset < at_least) and told.offset not in since_reset:
         raise InvariantViolation(9, f"{told} although {at_least} was acknowledged before")
     possible = {commit.offset for commit in commits if commit.outcome is not Outcome.FAILED}
     if told.offset is not None and told.offset not in possible:

@@ -10,6 +10,7 @@ import argparse
 import time
 
 from tests.simulator.durability import Mode
+from tests.simulator.faulty_life import FaultyLife
 from tests.simulator.random_life import ROUNDS, RandomLife
 from tests.simulator.scripted_life import ScriptedLife
 
@@ -20,6 +21,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1, help="how many, from that seed on")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"starts of each (default {ROUNDS})")
+    parser.add_argument("--faults", action="store_true", help="the disk fails, and nothing crashes")
     parser.add_argument("--change", type=int, help="the scripted life, stopped at this change of the disk")
     parser.add_argument("--kill", action="store_true", help="and killed there, instead of losing power")
     return parser.parse_args()
@@ -34,7 +36,7 @@ def main() -> None:
     started = time.monotonic()
     records = 0
     for seed in range(given.seed, given.seed + given.count):
-        life = RandomLife(seed, given.mode, given.rounds)
+        life = (FaultyLife if given.faults else RandomLife)(seed, given.mode, given.rounds)
         life.run()
         records += life.work.records_read
     seconds = time.monotonic() - started

@@ -42,12 +42,14 @@ class Group:
         self._history.commits.append(commit)
         return commit
 
-    def ask(self, client: RawClient, partition: TopicPartition) -> int | None:
-        """The committed offset as the broker has it; None without one."""
+    def ask(self, client: RawClient, partition: TopicPartition, *, must_answer: bool = True) -> int | None:
+        """The committed offset as the broker has it; None without one, or without an answer."""
         topic = {"name": partition.topic, "partition_indexes": [partition.partition]}
         answer = client.request(apis.OFFSET_FETCH, 5, {"group_id": self.name, "topics": [topic]})
-        part = answer.topics[0].partitions[0]
+        if answer.error_code and not must_answer:
+            return None
         assert answer.error_code == 0, answer
+        part = answer.topics[0].partitions[0]
         assert part.error_code == 0, part
         offset = part.committed_offset if part.committed_offset >= 0 else None
         self._history.committed.append(Committed(self.name, partition, offset, self._clock()))

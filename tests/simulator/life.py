@@ -98,7 +98,7 @@ class Life:
             self.lose_power()
         else:
             self.machine.disk.heal()
-            self.was_clean, self.power_was_lost = True, False
+            self.was_clean, self.power_was_lost = self.machine.is_marked_clean(), False
 
     def kill(self) -> None:
         self.note("kill -9")

@@ -87,6 +87,10 @@ class Machine:
             broker.shutdown()
         assert self.memory.open_descriptors == 0, "the broker has left files open"
 
+    def is_marked_clean(self) -> bool:
+        """Whether the last broker says that it ended cleanly."""
+        return self.memory.exists(f"{LOG_DIR}/.kafka_cleanshutdown")
+
     def kill(self) -> None:
         """The process ends at once, the machine goes on: what was written is there."""
         self.disk.crash()

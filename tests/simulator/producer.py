@@ -62,6 +62,7 @@ class Producer:
         self._unanswered: dict[TopicPartition, Request] = {}
         self._in_flight: Request | None = None
         self.last_error = 0
+        self.last_partition: TopicPartition | None = None
         history.add_producer(records.Producer(name, idempotent=idempotent, ordered=True))
 
     def connect(self, port: int) -> None:
@@ -128,7 +129,7 @@ class Producer:
         request, self._in_flight = self._in_flight, None
         answer = self._client.receive(apis.PRODUCE, 9)
         part = answer.responses[0].partition_responses[0]
-        self.last_error = part.error_code
+        self.last_error, self.last_partition = part.error_code, request.partition
         return self._take_answer(request, part.error_code, part.base_offset)
 
     def _take_answer(self, request: Request, code: int, base_offset: int) -> Outcome:

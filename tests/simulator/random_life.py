@@ -19,13 +19,14 @@ LAST_CRASHING_CHANGE_OF_A_START = 40
 TOPIC_CONFIGS: dict[str, list[str]] = {
     "segment.bytes": ["400", "1000", "3000", "100000"],
     "segment.ms": ["1000", "60000", "604800000"],
-    "index.interval.bytes": ["0", "100", "1000", "4096"],
     "retention.bytes": ["-1", "2000", "10000"],
     "retention.ms": ["-1", "60000", "600000"],
     "compression.type": ["producer", "gzip", "snappy", "lz4", "zstd", "uncompressed"],
     "message.timestamp.type": ["CreateTime", "LogAppendTime"],
     "file.delete.delay.ms": ["0", "1000", "60000"],
 }
+# Not changed later: where it is lowered, older indexes are taken for such as have lost entries, and are built anew.
+INDEX_INTERVALS = ["0", "100", "1000", "4096"]
 # Only where the mode does not say it for all topics.
 FLUSH_CONFIGS: dict[str, list[str]] = {
     "flush.messages": ["1", "3", "20", "9223372036854775807"],
@@ -128,8 +129,10 @@ class RandomLife(Life):
 
     def _create_topic(self) -> None:
         if len(self.machine.topics()) <= MOST_TOPICS:
-            keys = ("segment.bytes", "index.interval.bytes")
-            configs = {key: self.chance.choice(TOPIC_CONFIGS[key]) for key in keys}
+            configs = {
+                "segment.bytes": self.chance.choice(TOPIC_CONFIGS["segment.bytes"]),
+                "index.interval.bytes": self.chance.choice(INDEX_INTERVALS),
+            }
             self.work.create_topic(self.chance.randint(1, 2), configs)
 
     def _delete_topic(self) -> None:

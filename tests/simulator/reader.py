@@ -29,22 +29,28 @@ class Reader:
         fields = {"replica_id": -1, "topics": [{"name": partition.topic, "partitions": [part]}]}
         return int(client.request(apis.LIST_OFFSETS, 7, fields).topics[0].partitions[0].offset)
 
-    def fetch(
-        self, client: RawClient, partition: TopicPartition, offset: int, max_bytes: int = MAX_BYTES, wait_ms: int = 0
-    ) -> Message:
+    def fetch_fields(
+        self, partition: TopicPartition, offset: int, max_bytes: int = MAX_BYTES, wait_ms: int = 0
+    ) -> dict[str, object]:
+        """Of a Fetch in version 12."""
         part = {
             "partition": partition.partition,
             "fetch_offset": offset,
             "partition_max_bytes": max_bytes,
             "current_leader_epoch": -1,
         }
-        fields = {
+        return {
             "replica_id": -1,
             "max_wait_ms": wait_ms,
             "min_bytes": 1,
             "max_bytes": max_bytes,
             "topics": [{"topic": partition.topic, "partitions": [part]}],
         }
+
+    def fetch(
+        self, client: RawClient, partition: TopicPartition, offset: int, max_bytes: int = MAX_BYTES, wait_ms: int = 0
+    ) -> Message:
+        fields = self.fetch_fields(partition, offset, max_bytes, wait_ms)
         found: Message = client.request(apis.FETCH, 12, fields).responses[0].partitions[0]
         return found
 

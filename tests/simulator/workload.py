@@ -41,6 +41,8 @@ class Workload:
         # Below which offset nothing may come back, by what DeleteRecords answered.
         self.deleted_to: dict[TopicPartition, int] = {}
         self.records_read = 0
+        # Whether the disk may fail, so that a broker need not answer and may close a connection in mid-answer.
+        self.faults_may_show = False
         self._note = note
         self._ticks = itertools.count()
         self._topic_numbers = itertools.count()
@@ -97,7 +99,14 @@ class Workload:
 
     def read(self, partition: TopicPartition, offset: int, most_bytes: int) -> None:
         self._note(f"read {partition} from {offset}")
-        self.reader.read(self.client, partition, offset, most_bytes)
+        if not self.faults_may_show:
+            self.reader.read(self.client, partition, offset, most_bytes)
+            return
+        # On a connection of its own: an error behind the head of an answer ends it.
+        with RawClient(self.machine.port) as client:
+            client.send(apis.FETCH, 12, self.reader.fetch_fields(partition, offset, most_bytes))
+            frame = client.receive_frame()
+        self._note("  the broker closed the connection" if frame is None else f"  {len(frame)} bytes")
 
     def delete_below(self, partition: TopicPartition, offset: int) -> None:
         """DeleteRecords."""
@@ -119,7 +128,8 @@ class Workload:
             self.commits.append(NotedCommit(commit, self.machine.logs[OFFSETS_PARTITION].end_offset))
 
     def ask_committed(self, group: Group, partition: TopicPartition) -> None:
-        self._note(f"{group.name} has committed {group.ask(self.client, partition)} of {partition}")
+        offset = group.ask(self.client, partition, must_answer=not self.faults_may_show)
+        self._note(f"{group.name} has committed {offset} of {partition}")
 
     # Topics
 

@@ -58,6 +58,14 @@ def test_a_short_write_leaves_a_part() -> None:
     assert lengths == set(range(10))
 
 
+def test_a_change_may_be_made_and_fail() -> None:
+    disk = FailingDisk(MemoryDisk())
+    disk.fail(["mkdir"], done=True)
+    with fails_with(errno.EIO):
+        disk.mkdir("/d")
+    assert disk.is_directory("/d")
+
+
 def test_a_short_read_answers_fewer_bytes() -> None:
     disk = FailingDisk(MemoryDisk(), 3)
     disk.write_file("/a", b"0123456789")
