@@ -159,6 +159,18 @@ def test_leader_epochs_are_learnt_from_the_batches(specimen: Specimen, harm: Har
         assert after[0] in (b"0 0", b"0 5")
 
 
+@pytest.mark.parametrize("content", [b"", b"garbage", bytes(34)])
+def test_a_transaction_index_that_nobody_wrote_hides_no_record(
+    specimen: Specimen, content: bytes, tmp_path: Path
+) -> None:
+    data = specimen.copy(tmp_path / "data")
+    for partition in range(PARTITIONS):
+        for path in segment_files(data, ".log", partition):
+            path.with_suffix(".txnindex").write_bytes(content)
+    with BrokerProcess(data, PROPERTIES) as broker:
+        check_everything(broker, specimen)
+
+
 CHECKPOINTS = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
 
 
