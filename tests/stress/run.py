@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kcore.protocol import apis
+from kcore.protocol.apis import Api
+from kcore.protocol.message import Message
 from tests.stress.broker import Build, StressedBroker, broker_overrides
 from tests.stress.client import Client, Situation
-from tests.stress.connection import Connection
+from tests.stress.connection import Connection, ConnectionLost
 from tests.stress.consumers import Consumer, SessionConsumer, take_records
 from tests.stress.nuisances import Nuisance, Observer
 from tests.stress.operators import Operator, create_topic
@@ -26,6 +28,7 @@ OTHERS: Company = ((Consumer, 9), (SessionConsumer, 12), (Operator, 4), (Nuisanc
 STABLE = {"kept-0": 3, "kept-1": 1, "trimmed-0": 3, "trimmed-1": 1}
 TRIMMED = {"retention.bytes": "400000", "segment.bytes": "100000"}
 EARLIEST, LATEST = -2, -1
+OUT_OF_RANGE = 1
 FINAL_FETCH_BYTES = 4 << 20
 
 
@@ -51,7 +54,12 @@ def stress(directory: Path, seed: int, seconds: float, build: Build) -> Counter[
         finally:
             complain(broker)
         return situation.counts
-    except BaseException as error:
+    except BaseExceptionGroup as group:
+        # What ends the whole run, such as a signal, is no finding of a client.
+        ends = [error for error in group.exceptions if not isinstance(error, Exception)]
+        group.add_note(f"seed {seed}, broker {overrides}")
+        raise (ends[0] if ends else group) from None
+    except Exception as error:
         error.add_note(f"seed {seed}, broker {overrides}")
         raise
     finally:
@@ -78,57 +86,75 @@ async def work(situation: Situation, seconds: float) -> None:
         situation.written.set()
 
 
-@contextlib.asynccontextmanager
-async def connected(situation: Situation):  # type: ignore[no-untyped-def]
-    connection = await Connection.open(situation.port, "judge", situation.patience_s)
-    try:
-        yield connection
-    finally:
-        connection.abort()
+class Judge:
+    """Asks when everybody else is done; its connection may have been closed as idle while it judged."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.situation = situation
+        self.connection: Connection | None = None
+
+    async def request(self, api: Api, version: int, fields: dict[str, Any]) -> Message:
+        while True:
+            if self.connection is None:
+                self.connection = await Connection.open(self.situation.port, "judge", self.situation.patience_s)
+            try:
+                return await self.connection.request(api, version, fields)
+            except ConnectionLost:
+                self.close()
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.abort()
+        self.connection = None
 
 
 async def create_stable_topics(situation: Situation) -> None:
     topics = situation.topics
-    async with connected(situation) as connection:
-        for name, partitions in STABLE.items():
-            configs = dict(TRIMMED) if name.startswith("trimmed") else {"retention.ms": "-1", "retention.bytes": "-1"}
-            topics.stable.append(await create_topic(connection, topics.tag(name), name, partitions, configs))
+    connection = await Connection.open(situation.port, "maker", situation.patience_s)
+    for name, partitions in STABLE.items():
+        configs = dict(TRIMMED) if name.startswith("trimmed") else {"retention.ms": "-1", "retention.bytes": "-1"}
+        topics.stable.append(await create_topic(connection, topics.tag(name), name, partitions, configs))
+    connection.abort()
 
 
 async def reckon(situation: Situation) -> None:
     """Reads everything there is, and compares it with everything that was said."""
-    async with connected(situation) as connection:
-        for topic in situation.topics.living():
-            for partition in range(len(topic.partitions)):
-                await reckon_partition(connection, topic, partition)
-        situation.counts["partitions judged"] += 1
+    judge = Judge(situation)
+    for topic in situation.topics.living():
+        for partition in range(len(topic.partitions)):
+            await reckon_partition(judge, topic, partition)
+            situation.counts["partitions judged"] += 1
+    judge.close()
 
 
-async def reckon_partition(connection: Connection, topic: Topic, partition: int) -> None:
+async def reckon_partition(judge: Judge, topic: Topic, partition: int) -> None:
     history = topic.partitions[partition]
     before = history.bounds
-    start = offset = await list_offset(connection, topic, partition, EARLIEST)
-    end = await list_offset(connection, topic, partition, LATEST)
+    start = offset = await list_offset(judge, topic, partition, EARLIEST)
+    end = await list_offset(judge, topic, partition, LATEST)
     read: set[BatchName] = set()
     while offset < end:
         row = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": FINAL_FETCH_BYTES}
         fields = {"max_wait_ms": 0, "min_bytes": 0, "topics": [{"topic_id": topic.id, "partitions": [row]}]}
-        answer = await connection.request(apis.FETCH, 13, fields)
+        answer = await judge.request(apis.FETCH, 13, fields)
         part = answer.responses[0].partitions[0]
+        if part.error_code == OUT_OF_RANGE and not topic.keeps_everything:
+            # Retention goes on meanwhile: what it leaves is judged.
+            offset = await list_offset(judge, topic, partition, EARLIEST)
+            continue
         assert part.error_code == 0, f"{history.label}: error {part.error_code} at {offset}"
         following = take_records(topic, history, offset, part.records)
         assert following > offset, f"{history.label}: nothing at {offset} of {end}"
-        # Retention may go on meanwhile: what was read is judged, and only that.
         read.update(history.sightings[base].name for base in history.bases(offset, following))
         offset = following
     history.saw_bounds(before, start, end)
-    history.finish(start, end, read)
+    history.finish(await list_offset(judge, topic, partition, EARLIEST), end, read)
 
 
-async def list_offset(connection: Connection, topic: Topic, partition: int, timestamp: int) -> int:
+async def list_offset(judge: Judge, topic: Topic, partition: int, timestamp: int) -> int:
     row = {"partition_index": partition, "timestamp": timestamp}
     fields = {"replica_id": -1, "topics": [{"name": topic.name, "partitions": [row]}]}
-    answer = await connection.request(apis.LIST_OFFSETS, 7, fields)
+    answer = await judge.request(apis.LIST_OFFSETS, 7, fields)
     told = answer.topics[0].partitions[0]
     assert told.error_code == 0, f"{topic.name}-{partition}: error {told.error_code}"
     return int(told.offset)
