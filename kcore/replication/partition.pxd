@@ -62,6 +62,7 @@ cdef class Partition:
     # The same for what a producer asked for: of the leader alone with acks=1, where only group commit makes it wait.
     cdef bint is_acknowledged(self, int16_t acks, int64_t offset, int16_t* error) noexcept nogil
     cdef bint is_shown_by_leader_alone(self, int64_t offset) noexcept nogil
+    cdef int32_t locked_value(self, const int32_t* field)
     cdef void log_was_flushed(self) noexcept nogil
     cdef bint advance_high_watermark(self) noexcept nogil
     cdef void wake_waiters(self) noexcept nogil

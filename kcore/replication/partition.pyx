@@ -381,13 +381,22 @@ cdef class Partition:
         """The wire code that a client believing in `leader_epoch` is to get; 0 when all is well."""
         return self.check_leadership(leader_epoch)
 
+    cdef int32_t locked_value(self, const int32_t* field):
+        """What `leader_lock` guards, for Python."""
+        cdef int32_t value
+        with nogil:
+            pthread_rwlock_rdlock(&self.leader_lock)
+            value = field[0]
+            pthread_rwlock_unlock(&self.leader_lock)
+        return value
+
     @property
     def leader_id(self):
-        return self.current_leader_id
+        return self.locked_value(&self.current_leader_id)
 
     @property
     def leader_epoch(self):
-        return self.current_leader_epoch
+        return self.locked_value(&self.current_leader_epoch)
 
     @property
     def replicas(self):
@@ -399,7 +408,7 @@ cdef class Partition:
 
     @property
     def min_in_sync_replicas(self):
-        return self.min_in_sync
+        return self.locked_value(&self.min_in_sync)
 
     @property
     def high_watermark(self):

@@ -11,7 +11,7 @@ Concurrency: any thread that holds a reference to an open segment.
 
 from libc.errno cimport EBADMSG
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
-from kcore.platform.sync cimport atomic_load_32
+from kcore.platform.sync cimport atomic_load_32, atomic_store_64
 from kcore.record.batch cimport (
     BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_OK, BATCH_OLD_MAGIC, LOG_OVERHEAD, BatchHeader, BatchStatus,
     read_batch_header,
@@ -174,11 +174,11 @@ cdef void segment_take_newest(LogSegment* segment) noexcept nogil:
         segment_distrust_indexes(segment)
     if atomic_load_32(&segment.writable) or segment.size_bytes == 0 or is_newest(segment, &newest):
         if newest.timestamp > segment.max_timestamp:
-            segment.offset_of_max_timestamp = newest.offset
-            segment.max_timestamp = newest.timestamp
+            atomic_store_64(&segment.offset_of_max_timestamp, newest.offset)
+            atomic_store_64(&segment.max_timestamp, newest.timestamp)
         return
     segment_distrust_indexes(segment)
     index_keep(&segment.time_index, 0)
     if segment_find_max_timestamp(segment) < 0:
         # Not known, then, rather than too old: retention goes by it.
-        segment.max_timestamp = -1
+        atomic_store_64(&segment.max_timestamp, -1)
