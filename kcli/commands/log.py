@@ -82,7 +82,8 @@ def import_command(
     with Refusals():
         importing.open()
         try:
-            locks = [_lock_source(path, config.log_directories) for path in directories]
+            parents = sorted({os.path.dirname(os.path.abspath(path)) for path in directories})
+            locks = [_lock_source(parent) for parent in parents if parent not in config.log_directories]
             try:
                 plan = importing.plan(directories, stated_id, moves=move)
                 if not yes:
@@ -137,11 +138,10 @@ def _check_overrides(config: object, overrides: dict[str, str]) -> None:
     validate_overrides(overrides)
 
 
-def _lock_source(path: str, own: Iterable[str]) -> int:
-    """Keeps the broker that the directory belongs to from running meanwhile; -1 where there is none."""
-    parent = os.path.dirname(os.path.abspath(path))
+def _lock_source(parent: str) -> int:
+    """Keeps the broker that a log directory belongs to from running meanwhile; -1 where there is none."""
     lock = os.path.join(parent, LOCK_FILE)
-    if parent in own or not os.path.exists(lock):
+    if not os.path.exists(lock):
         return -1
     descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     try:

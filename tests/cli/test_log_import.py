@@ -28,6 +28,8 @@ def kafkas(tmp_path: Path) -> Path:
     """A log directory of Apache Kafka's with the partitions orders-0 to orders-2, which were given an id."""
     directory = tmp_path / "kafka"
     directory.mkdir()
+    # Every broker leaves it behind.
+    (directory / ".lock").touch()
     for partition in range(3):
         shutil.copytree(HERE / "3.9" / "codecs-0", directory / f"orders-{partition}")
         (directory / f"orders-{partition}" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}")

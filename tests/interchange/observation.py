@@ -67,6 +67,13 @@ def is_served(port: int, topic: str) -> bool:
         return bool(list_offset(client, topic, 0, EARLIEST)["error"] == 0)
 
 
+def is_settled(port: int, topic: str) -> bool:
+    """Whether every transaction has its marker, which is written after its producer was answered."""
+    with RawClient(port) as client:
+        stable = list_offset(client, topic, 0, LATEST, READ_COMMITTED)["offset"]
+        return bool(stable == list_offset(client, topic, 0, LATEST)["offset"])
+
+
 def read_bytes(client: RawClient, topic: str, partition: int, start: int, end: int) -> bytes:
     """The bytes of the whole partition."""
     data = b""

@@ -22,7 +22,11 @@ from tests.interchange import contents
 from tests.interchange.observation import Observation, is_served, observe
 
 HERE = Path(__file__).resolve().parent
-PROPERTIES = {"log.cleaner.backoff.ms": "100"}
+PROPERTIES = {
+    "log.cleaner.backoff.ms": "100",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
 BESIDE_TOPICS = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint")
 OLD_TOPICS = ("v0", "v1", "v1-append-time", "upgraded")
 TOPICS = ("codecs", "transactions", "open-transaction", "compacted")
