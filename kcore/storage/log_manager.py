@@ -217,6 +217,10 @@ class LogManager:
                 if is_descriptor_shortage(error):
                     raise LogDirsError(f"The logs cannot be opened: {error}; {DESCRIPTOR_REMEDY}") from error
                 raise
+            if log_dir.committer is not None and entry.log.recovery_point < entry.log.end_offset:
+                # After a crash the recovery point may lie below what was acknowledged. Nobody must find that out of
+                # sight, above the high watermark, until the committer has come to this log.
+                entry.log.flush()
             with self._lock:
                 self._add(key, entry)
                 self._initial_high_watermarks[key] = scan.high_watermarks.get(key, 0)

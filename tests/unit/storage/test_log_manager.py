@@ -375,6 +375,14 @@ class TestLogs:
         assert not machine.exists("a", ".kafka_cleanshutdown")
         assert machine.read("a", "recovery-point-offset-checkpoint") == checkpoint
 
+    def test_what_a_crash_left_is_on_the_device_before_it_is_served(self, machine: Machine) -> None:
+        """With group commit acknowledged records are those on the device, of which the checkpoint may know too few."""
+        machine.start(topics=orders()).get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
+        machine.crash()
+        manager = machine.start(topics=orders(), properties={"log.flush.group.commit": "true"})
+        log = manager.get_or_create_log("orders", 0, ORDERS_ID)
+        assert (log.recovery_point, log.end_offset) == (1, 1)
+
 
 class TestFoundDirectories:
     def test_a_topic_that_is_not_in_the_metadata_is_set_aside_and_kept(
