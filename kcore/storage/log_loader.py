@@ -333,8 +333,7 @@ class LogLoader:
         """The log end offset; a last segment whose end cannot be read is scanned after all."""
         count = len(self._log.segments)
         if count == 0:
-            self._recovery.create_first(self._log_start_offset)
-            return self._log_start_offset
+            return self._begin_at_start()
         end_offset = self._recovery.open_active()
         if end_offset is None:
             offsets = [segment.base_offset for segment in self._log.segments]
@@ -352,9 +351,19 @@ class LogLoader:
                 f"its segments were saved in {', '.join(saved)}" if saved else "it had no records",
             )
             self._drop_segments_after(-1, offsets)
-            self._recovery.create_first(self._log_start_offset)
-            return self._log_start_offset
+            return self._begin_at_start()
         return end_offset
+
+    def _begin_at_start(self) -> int:
+        """An empty log at its log start offset.
+
+        Its first segment's name is all that says where, once the next checkpoint leaves that to it: so it is durable.
+        """
+        self._recovery.create_first(self._log_start_offset)
+        if self._log_start_offset:
+            self._disk.fsync_dir(self._directory)
+            self._disk.fsync_dir(self._directory.rpartition("/")[0] or "/")
+        return self._log_start_offset
 
     def _tell_of_damaged_snapshots(self) -> None:
         damaged = self._log.producer_state.damaged_snapshots

@@ -221,6 +221,18 @@ def test_a_segment_dropped_by_recovery_does_not_come_back(last: bytes) -> None:
     place.let_go()
 
 
+@pytest.mark.parametrize("files", [{}, {file_name(0): batch()}], ids=["nothing", "too little"])
+def test_where_an_empty_log_begins_survives_a_loss_of_power(files: dict[str, bytes]) -> None:
+    """The checkpoint of log start offsets leaves that to the name of the first segment."""
+    place = synced_place(files)
+    assert place.open(log_start_offset=5).start_offset == 5
+    lose_power(place)
+    log = place.open()
+    assert (log.start_offset, log.end_offset) == (5, 5)
+    del log
+    place.let_go()
+
+
 def test_a_snapshot_dropped_by_recovery_does_not_come_back() -> None:
     """It would be believed once the log has reached its offset with other records."""
     place = LogPlace(MemoryDisk(), "/data/orders-0")
