@@ -54,8 +54,9 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
             available = filled
         if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), available, header):
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
-        if at == start and header.base_offset > highest_base:
-            return BATCH_MISPLACED
+        # Every end is the end of a batch: bytes that announce more are none, whatever else they look like.
+        if (at == start and header.base_offset > highest_base) or header.size_bytes > end - at:
+            return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
         if header.last_offset >= offset:
             position[0] = at
             return BATCH_FOUND

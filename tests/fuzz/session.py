@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FINDINGS = ROOT / ".cache" / "fuzz"
 # A build may have to come first; a seed is done in a second or two.
 START_TIMEOUT_S = 3600
-SEED_TIMEOUT_S = 120
+SEED_TIMEOUT_S = 300
 LARGEST_ALLOCATION_MB = 300
 SHOWN_CHARACTERS = 3000
 

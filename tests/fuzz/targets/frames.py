@@ -35,7 +35,7 @@ SIZES = (0, 1, 100, 4086, 4096, 16_370, 16_384, 16_400, MAX_REQUEST_BYTES - 14)
 
 class Frames(Target):
     name = "frames"
-    cases_per_seed = 300
+    cases_per_seed = 50
 
     def __init__(self) -> None:
         LOGGERS.get("kcore.network")
