@@ -100,12 +100,8 @@ def exchange(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield exchange
 
 
-@pytest.fixture
-def exchange_with_4(exchange: Exchange) -> Exchange:
-    """Files of 3.9 are kept (test_golden.py); here they are of 4."""
-    if exchange.kafka.version != "4":
-        pytest.skip("3.9's own files, compacted ones too, are those of tests/vectors/kafka")
-    return exchange
+# Files of 3.9, compacted ones too, are kept in tests/vectors/kafka (test_golden.py); here they are of 4.
+with_files_of_4 = pytest.mark.parametrize("exchange", ["4"], indirect=True, scope="module")
 
 
 def test_apache_kafka_serves_our_segments(exchange: Exchange) -> None:
@@ -159,24 +155,26 @@ def test_it_appends_to_our_log_and_we_take_it_back(exchange: Exchange, tmp_path:
         assert broker.stop() == 0
 
 
+@with_files_of_4
 @pytest.mark.parametrize("fast", [True, False], ids=["native", "python"])
-def test_what_apache_kafka_was_killed_over_is_recovered(fast: bool, exchange_with_4: Exchange, tmp_path: Path) -> None:
-    directories = [exchange_with_4.directory / "theirs" / f"{topic}-0" for topic in TOPICS]
+def test_what_apache_kafka_was_killed_over_is_recovered(fast: bool, exchange: Exchange, tmp_path: Path) -> None:
+    directories = [exchange.directory / "theirs" / f"{topic}-0" for topic in TOPICS]
     import_partitions(tmp_path / "data", directories)
     with broker_over(tmp_path / "data", fast=fast) as broker:
         for topic in TOPICS:
             ours = json.loads(json.dumps(observe(broker.port, topic)))
-            check_same(exchange_with_4.their_answers[topic], ours, exchange_with_4.their_rows[topic])
-            assert read_rows(broker.bootstrap_server, topic) == exchange_with_4.their_rows[topic]
+            check_same(exchange.their_answers[topic], ours, exchange.their_rows[topic])
+            assert read_rows(broker.bootstrap_server, topic) == exchange.their_rows[topic]
         assert broker.stop() == 0
 
 
-def test_javas_consumer_reads_what_was_theirs_from_us(exchange_with_4: Exchange, tmp_path: Path) -> None:
-    directories = [exchange_with_4.directory / "theirs" / f"{topic}-0" for topic in TOPICS]
+@with_files_of_4
+def test_javas_consumer_reads_what_was_theirs_from_us(exchange: Exchange, tmp_path: Path) -> None:
+    directories = [exchange.directory / "theirs" / f"{topic}-0" for topic in TOPICS]
     import_partitions(tmp_path / "data", directories)
     with broker_over(tmp_path / "data") as broker:
         expected = read_rows(broker.bootstrap_server, "transactions", "read_committed")
-        printed = exchange_with_4.kafka.run(
+        printed = exchange.kafka.run(
             *("ConsoleConsumer", "--bootstrap-server", broker.bootstrap_server, "--topic", "transactions"),
             *("--from-beginning", "--isolation-level", "read_committed", "--max-messages", str(len(expected))),
             *("--property", "print.offset=true", "--timeout-ms", "20000"),
