@@ -605,7 +605,7 @@ class LogManager:
                     write(log_dir)
 
     def checkpoint_log_start_offsets(self) -> None:
-        """Writes where logs begin that had records deleted from within a segment."""
+        """Writes where those logs begin that do not begin at 0."""
         self._write_stale(LOG_START_OFFSET_FILE, self._write_log_start_offsets)
 
     def save_start_offsets(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
@@ -650,12 +650,10 @@ class LogManager:
     def _write_log_start_offsets(self, log_dir: LogDir) -> None:
         with log_dir.checkpoint_lock:
             log_dir.stale_checkpoints.discard(LOG_START_OFFSET_FILE)
-            # Where a log starts with its first segment, the segment's name says so.
-            offsets = {
-                key: opened.start_offset
-                for key, opened in self._logs_in(log_dir).items()
-                if opened.start_offset > opened.first_segment_offset
-            }
+            # Also where the first segment's name says the same, which Kafka leaves out: until the directory is synced,
+            # a loss of power brings segments back that were before it.
+            starts = {key: opened.start_offset for key, opened in self._logs_in(log_dir).items()}
+            offsets = {key: offset for key, offset in starts.items() if offset > 0}
             self._write_checkpoint(log_dir, LOG_START_OFFSET_FILE, offsets)
 
     def _write_high_watermarks(self, log_dir: LogDir) -> None:
