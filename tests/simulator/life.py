@@ -127,7 +127,8 @@ class Life:
 
     def come_back(self) -> None:
         kept_before = set_aside(self.machine)
-        if not self.was_clean and self.chance.random() < 0.3:
+        # A loss of power may bring back the mark of a clean stop: what that start leaves as it is, the next one clears.
+        if not self.was_clean and self.chance.random() < 0.3 and not self.machine.is_marked_clean():
             self.note("recover twice")
             check_recovery_twice(self.machine)
         self.machine.start()
