@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -25,6 +26,8 @@ from tests.fault.full_file_system import FullableFileSystem
 
 TOPIC = "orders"
 TIMEOUT_S = 30.0
+# How long clients try: what must get through, on a loaded machine, and what the full disk refuses.
+PATIENT_MS = 25_000
 REFUSED_AFTER_MS = 1_500
 VALUE_BYTES = 2_000
 PROPERTIES = {
@@ -35,13 +38,16 @@ PROPERTIES = {
     "offsets.topic.num.partitions": "1",
 }
 
-# Sends so many values and answers the offsets of those acknowledged; the others were refused.
-Send = Callable[[str, list[bytes]], dict[int, bytes]]
+
+class Send(Protocol):
+    """Sends values, tries so long, and answers the offsets of those acknowledged; the others were refused."""
+
+    def __call__(self, servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]: ...
 
 
-def send_with_confluent(servers: str, values: list[bytes]) -> dict[int, bytes]:
+def send_with_confluent(servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
     acked: dict[int, bytes] = {}
-    settings = {"bootstrap.servers": servers, "delivery.timeout.ms": REFUSED_AFTER_MS, "linger.ms": 0}
+    settings = {"bootstrap.servers": servers, "delivery.timeout.ms": tries_ms, "linger.ms": 0}
     producer = Producer(settings)
     for value in values:
 
@@ -54,13 +60,13 @@ def send_with_confluent(servers: str, values: list[bytes]) -> dict[int, bytes]:
     return acked
 
 
-def send_with_kafka_python(servers: str, values: list[bytes]) -> dict[int, bytes]:
+def send_with_kafka_python(servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
     acked: dict[int, bytes] = {}
     producer = KafkaProducer(
         bootstrap_servers=servers,
         acks="all",
-        delivery_timeout_ms=REFUSED_AFTER_MS,
-        request_timeout_ms=REFUSED_AFTER_MS - 500,
+        delivery_timeout_ms=tries_ms,
+        request_timeout_ms=tries_ms - 500,
         enable_idempotence=False,
     )
     try:
@@ -75,10 +81,10 @@ def send_with_kafka_python(servers: str, values: list[bytes]) -> dict[int, bytes
     return acked
 
 
-def send_with_aiokafka(servers: str, values: list[bytes]) -> dict[int, bytes]:
+def send_with_aiokafka(servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
     async def run() -> dict[int, bytes]:
         acked: dict[int, bytes] = {}
-        producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", request_timeout_ms=REFUSED_AFTER_MS)
+        producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", request_timeout_ms=tries_ms)
         await producer.start()
         try:
             sent = [(asyncio.create_task(producer.send_and_wait(TOPIC, value, partition=0)), value) for value in values]
@@ -152,7 +158,7 @@ def test_a_full_disk_refuses_and_takes_records_again(small: FullableFileSystem, 
         acked = send(servers, values("before", 200))
         assert len(acked) == 200
         small.fill()
-        refused = send(servers, values("full", 20))
+        refused = send(servers, values("full", 20), REFUSED_AFTER_MS)
         assert len(refused) < 20, "there was no room for so much"
         acked |= refused
         broker.wait_for_log("The disk of log directory")
@@ -185,7 +191,7 @@ def test_a_restart_on_a_full_disk_loses_nothing(small: FullableFileSystem, end: 
         create_topic(broker.bootstrap_server)
         acked = send_with_confluent(broker.bootstrap_server, values("before", 300))
         small.fill()
-        acked |= send_with_confluent(broker.bootstrap_server, values("full", 20))
+        acked |= send_with_confluent(broker.bootstrap_server, values("full", 20), REFUSED_AFTER_MS)
         broker.kill() if end == "kill" else broker.stop()
         # There may be no room to say that a broker serves here; then it says so, and changes nothing.
         refusal = refusal_to_start(broker)
@@ -273,7 +279,7 @@ def test_deleting_a_topic_makes_room(small: FullableFileSystem) -> None:
         # The log of the deletion itself needs a page or two.
         with (small.path / "ballast").open("rb+") as ballast:
             ballast.truncate(max(0, (small.path / "ballast").stat().st_size - (64 << 10)))
-        assert len(send_with_confluent(servers, values("full", 200))) < 200
+        assert len(send_with_confluent(servers, values("full", 200), REFUSED_AFTER_MS)) < 200
         admin = AdminClient({"bootstrap.servers": servers})
         admin.delete_topics(["large"])["large"].result(TIMEOUT_S)
         broker.wait_for_log("Deleted log directory")
