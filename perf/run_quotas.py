@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka import KafkaError as ConfluentError
 
 from kcore.client.admin import Admin, NewTopic
 from kcore.client.network_client import NetworkClient
@@ -48,7 +47,8 @@ VALUE = b"x" * 10_000
 PRODUCE_RATE = 2_000_000
 FETCH_RATE = 6_000_000
 REQUEST_PERCENT = 2.0
-STORED_BYTES = 30_000_000
+# What a quota lets through at once after silence.
+BURST_S = 10
 ANSWER_S = 60.0
 USED_TIMES = (
     "kafka_network_requestmetrics_localtimems_sum",
@@ -162,18 +162,23 @@ def produce(server: str, arguments: argparse.Namespace) -> dict[str, Any]:
     return summary("bytes a second", PRODUCE_RATE, [tally.report(took) for tally in tallies])
 
 
-def fill(server: str) -> None:
-    """Something to read, of which consumers need not throw anything away: they begin anew at the end."""
+def fill(server: str, stored_bytes: float) -> None:
+    """Something to read, of which consumers need not throw anything away."""
     producer = Producer({"bootstrap.servers": server, "batch.num.messages": 1})
     for number in range(CLIENTS):
-        for _ in range(STORED_BYTES // CLIENTS // len(VALUE)):
-            producer.produce(TOPIC, VALUE, partition=number)
-            producer.poll(0)
+        for _ in range(int(stored_bytes) // CLIENTS // len(VALUE)):
+            while True:
+                try:
+                    producer.produce(TOPIC, VALUE, partition=number)
+                    break
+                except BufferError:
+                    producer.poll(0.05)
         assert producer.flush(ANSWER_S) == 0
 
 
 def fetch(server: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    fill(server)
+    # Half as much again as they may have: nobody comes to the end, where a consumer waits for more.
+    fill(server, 1.5 * FETCH_RATE * (BURST_S + arguments.warm_up + arguments.seconds))
 
     def client(number: int, tally: Tally, stop: threading.Event) -> None:
         consumer = Consumer(
@@ -187,16 +192,11 @@ def fetch(server: str, arguments: argparse.Namespace) -> dict[str, Any]:
                 "fetch.message.max.bytes": 500_000,
             }
         )
-        start = TopicPartition(TOPIC, number, OFFSET_BEGINNING)
-        consumer.assign([start])
+        consumer.assign([TopicPartition(TOPIC, number, OFFSET_BEGINNING)])
         while not stop.is_set():
             for message in consumer.consume(100, 0.05):
-                if message.error() is None:
-                    tally.add(len(message.value()))
-                elif message.error().code() == ConfluentError._PARTITION_EOF:
-                    consumer.seek(start)
-                else:
-                    raise AssertionError(message.error())
+                assert message.error() is None, message.error()
+                tally.add(len(message.value()))
         consumer.close()
 
     with quotas(server, {"user": None}, consumer_byte_rate=FETCH_RATE):
