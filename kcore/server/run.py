@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Mapping
 
+    from kcore.platform.disk import Disk
     from kcore.server.broker import Broker
 else:
     # The same functions; `signal` wraps them in enumerations, and importing `enum` is a tenth of a start.
@@ -54,9 +55,13 @@ class StartedBroker:
 
 
 def run(
-    properties: Mapping[str, str], *, on_started: Callable[[StartedBroker], None], rebuild_metadata: bool = False
+    properties: Mapping[str, str],
+    *,
+    on_started: Callable[[StartedBroker], None],
+    rebuild_metadata: bool = False,
+    disk: Disk | None = None,
 ) -> int:
-    """Runs a broker until a signal ends it; answers the process's exit code.
+    """Runs a broker until a signal ends it; answers the process's exit code. `disk` is the machine's own unless given.
 
     When the broker cannot start, ConfigException or OSError reaches the caller; its text says what is wrong.
     """
@@ -68,7 +73,7 @@ def run(
     raise_descriptor_limit()
     signals = SignalPipe()
     try:
-        broker = Broker(BrokerConfig(properties), on_fatal=signals.wake, rebuild_metadata=rebuild_metadata)
+        broker = Broker(BrokerConfig(properties), disk, on_fatal=signals.wake, rebuild_metadata=rebuild_metadata)
         start(broker)
         # What the start made stays: no collection need look at it again.
         gc.freeze()

@@ -50,6 +50,7 @@ cdef class LocalLog:
     cdef LogSegment* deleted_segments            # renamed, waiting for file.delete.delay.ms
     cdef uint64_t jitter_state
     cdef int32_t failure_errno                   # of the disk error that took the log offline; 0 while online
+    cdef const char* failed_while                # at which work it was met, once that is known
     cdef int32_t refusals                        # for want of room on the device
     cdef bint directory_changed                  # names to be synced by the next flush
     cdef bint birth_is_durable                   # the directory's own name too, and whose it is; under flush_lock
@@ -100,8 +101,10 @@ cdef class LocalLog:
     cdef int prepare_recovery_point(self, int64_t target) noexcept nogil
     cdef void advance_recovery_point(self, int64_t target) noexcept nogil
     cdef void purge_deleted(self, int64_t now_ms) noexcept nogil
-    cdef int16_t fail(self, int outcome) noexcept nogil
-    cdef int offline_unless_done(self, int outcome) noexcept nogil
+    # `work` is a literal that goes on after "while".
+    cdef int16_t fail(self, int outcome, const char* work) noexcept nogil
+    cdef int offline_unless_done(self, int outcome, const char* work) noexcept nogil
+    cdef void go_offline(self, int outcome, const char* work) noexcept nogil
     cdef bint is_offline(self) noexcept nogil
     cdef void note_change(self) noexcept nogil
     # The end of what may be acknowledged and shown to consumers, for all that this log has to say.

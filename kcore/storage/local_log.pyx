@@ -106,7 +106,13 @@ cdef class LocalLog:
 
     # --- disk errors ------------------------------------------------------------------------------------------------
 
-    cdef int16_t fail(self, int outcome) noexcept nogil:
+    cdef void go_offline(self, int outcome, const char* work) noexcept nogil:
+        """For good; the first error is the one that is told."""
+        if atomic_swap_32_if(&self.failure_errno, 0, -outcome):
+            self.failed_while = work
+        self.note_change()
+
+    cdef int16_t fail(self, int outcome, const char* work) noexcept nogil:
         """The wire error of a negated errno; what is no passing shortage takes the log offline."""
         if outcome == -EBADMSG:
             return CORRUPT_MESSAGE
@@ -114,15 +120,13 @@ cdef class LocalLog:
             atomic_add_32(&self.refusals, 1)
             self.note_change()
         elif not is_shortage(outcome):
-            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
-            self.note_change()
+            self.go_offline(outcome, work)
         return KAFKA_STORAGE_ERROR
 
-    cdef int offline_unless_done(self, int outcome) noexcept nogil:
+    cdef int offline_unless_done(self, int outcome, const char* work) noexcept nogil:
         """After a truncation: where it stopped half-way the log's end and its segments need not agree any more."""
         if outcome < 0:
-            atomic_swap_32_if(&self.failure_errno, 0, -outcome)
-            self.note_change()
+            self.go_offline(outcome, work)
         return outcome
 
     cdef bint is_offline(self) noexcept nogil:
@@ -442,7 +446,7 @@ cdef class LocalLog:
             outcome = self.sync_birth()
         if is_full(outcome):
             # Of what the device had no room for: no later flush would tell.
-            self.offline_unless_done(outcome)
+            self.offline_unless_done(outcome, b"flushing the log")
         if outcome >= 0:
             outcome = self.prepare_recovery_point(target)
         if outcome >= 0:
@@ -453,7 +457,7 @@ cdef class LocalLog:
                 pthread_mutex_lock(&self.append_lock)
                 self.directory_changed = True
                 pthread_mutex_unlock(&self.append_lock)
-            self.fail(outcome)
+            self.fail(outcome, b"flushing the log")
         pthread_mutex_unlock(&self.flush_lock)
         return outcome
 

@@ -92,5 +92,5 @@ cdef class Log(LocalLog):
     # --- callers hold none of the locks
     cdef int16_t flush_if_due(self) noexcept nogil
     cdef int raise_error(self, int16_t code, message) except -1
-    cdef int check_disk(self, int outcome) except -1
+    cdef int check_disk(self, int outcome, const char* work) except -1
     cdef int flush_segments(self, bint include_active) except -1

@@ -173,7 +173,7 @@ cdef class Log(LocalLog):
         if outcome >= 0 and self.closed and atomic_load_64(&self.flushed_offset) < self.log_end_offset():
             # It was closed in between, for deletion or because its directory failed: nobody has flushed this.
             return KAFKA_STORAGE_ERROR
-        return NONE if outcome >= 0 else self.fail(outcome)
+        return NONE if outcome >= 0 else self.fail(outcome, b"flushing the log")
 
     # --- truncation, retention, close -------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ cdef class Log(LocalLog):
         pthread_mutex_lock(&self.segments_lock)
         self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
-        return self.offline_unless_done(outcome)
+        return self.offline_unless_done(outcome, b"truncating the log")
 
     cdef int restart_locked(self, int64_t offset) noexcept nogil:
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
@@ -207,7 +207,7 @@ cdef class Log(LocalLog):
         self.high_watermark_at = self.end_metadata()
         self.refresh_first_unstable()
         pthread_mutex_unlock(&self.segments_lock)
-        return self.offline_unless_done(outcome)
+        return self.offline_unless_done(outcome, b"truncating the log")
 
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil:
         """From the latest snapshot at or below the log end, and the batches after it; later snapshots are removed."""
@@ -301,7 +301,10 @@ cdef class Log(LocalLog):
         """The OSError that took the log offline, or None."""
         if not self.failure_errno:
             return None
-        return OSError(self.failure_errno, strerror(self.failure_errno), self.directory)
+        if self.failed_while == NULL:
+            return OSError(self.failure_errno, strerror(self.failure_errno), self.directory)
+        return OSError(self.failure_errno, f"{strerror(self.failure_errno)} while {self.failed_while.decode()}",
+                       self.directory)
 
     def report_failure(self):
         """Calls `on_failure(log, OSError)` once after the log went offline; whoever polls logs calls this."""
@@ -314,7 +317,7 @@ cdef class Log(LocalLog):
         self.report_failure()
         raise errors.by_code(code)(message)
 
-    cdef int check_disk(self, int outcome) except -1:
+    cdef int check_disk(self, int outcome, const char* work) except -1:
         """Raises what a negated errno stands for, and takes the log offline when it must."""
         cdef int16_t code
         if outcome >= 0:
@@ -323,10 +326,10 @@ cdef class Log(LocalLog):
             # No failure of the disk, and to be told from one.
             raise OSError(-outcome, f"{strerror(-outcome)}: {DESCRIPTOR_REMEDY.decode()}", self.directory)
         if is_full(outcome) and not self.is_offline():
-            self.fail(outcome)
+            self.fail(outcome, work)
             raise OSError(-outcome, f"{strerror(-outcome)}: {ROOM_REMEDY.decode()}", self.directory)
-        code = self.fail(outcome)
-        self.raise_error(code, f"{strerror(-outcome)}: {self.directory}")
+        code = self.fail(outcome, work)
+        self.raise_error(code, f"{strerror(-outcome)} while {work.decode()}: {self.directory}")
         return -1
 
     def update_config(self, config not None):
@@ -379,7 +382,7 @@ cdef class Log(LocalLog):
         try:
             if result.error != NONE:
                 self.raise_error(result.error, None)
-            self.check_disk(<int>min(outcome, 0))
+            self.check_disk(<int>min(outcome, 0), b"reading the log")
             return (<char*>buffer)[:outcome]
         finally:
             free(buffer)
@@ -418,7 +421,7 @@ cdef class Log(LocalLog):
                 outcome = self.roll_to(self.next_offset, self.disk.now_ms(self.disk.context))
             base_offset = self.active_segment().base_offset
             pthread_mutex_unlock(&self.append_lock)
-        self.check_disk(outcome)
+        self.check_disk(outcome, b"rolling the log")
         return base_offset
 
     def flush(self):
@@ -440,7 +443,7 @@ cdef class Log(LocalLog):
         cdef int outcome
         with nogil:
             outcome = self.flush_to_disk(include_active)
-        return self.check_disk(outcome)
+        return self.check_disk(outcome, b"flushing the log")
 
     def truncate_to(self, int64_t offset):
         """Drops every batch with records at or above `offset`; whether there was anything to drop."""
@@ -452,7 +455,7 @@ cdef class Log(LocalLog):
             if due:
                 outcome = self.truncate_locked(offset)
             pthread_mutex_unlock(&self.append_lock)
-        self.check_disk(outcome)
+        self.check_disk(outcome, b"truncating the log")
         return bool(due)
 
     def truncate_fully_and_start_at(self, int64_t offset):
@@ -467,7 +470,7 @@ cdef class Log(LocalLog):
             pthread_mutex_unlock(&self.append_lock)
         if not usable:
             self.raise_error(KAFKA_STORAGE_ERROR, None)
-        self.check_disk(outcome)
+        self.check_disk(outcome, b"truncating the log")
 
     def increment_start_offset(self, int64_t offset):
         """Hides the records below `offset` (DeleteRecords); OffsetOutOfRangeError above the high watermark."""
@@ -498,7 +501,7 @@ cdef class Log(LocalLog):
             if not self.closed and not self.is_offline():
                 outcome = self.delete_locked(now_ms, &deleted)
             pthread_mutex_unlock(&self.append_lock)
-        self.check_disk(outcome)
+        self.check_disk(outcome, b"deleting old segments")
         return deleted
 
     def close(self, bint for_deletion=False):
@@ -528,7 +531,7 @@ cdef class Log(LocalLog):
             pthread_mutex_unlock(&self.append_lock)
             pthread_mutex_unlock(&self.flush_lock)
             self.purge_deleted(INT64_MAX)
-        self.check_disk(outcome)
+        self.check_disk(outcome, b"closing the log")
 
     def left_clean(self):
         """How the log stands after a clean `close`, as `clean_logs` keeps it; None where the next start has to look."""
@@ -562,14 +565,14 @@ cdef class Log(LocalLog):
                 return newest_record(self, self.log_start_offset())
             return first_record_since(self, self.log_start_offset(), timestamp_ms)
         except OSError as error:
-            self.check_disk(-error.errno)
+            self.check_disk(-error.errno, b"reading the log")
 
     def timestamp_at(self, int64_t offset):
         """The timestamp of the record at `offset`, or of the first one behind it where it is gone; None at the log's end."""
         try:
             return timestamp_at(self, max(offset, self.log_start_offset()))
         except OSError as error:
-            self.check_disk(-error.errno)
+            self.check_disk(-error.errno, b"reading the log")
 
     def end_offset_for_epoch(self, int32_t epoch):
         """`(epoch, end offset)` of the largest epoch at or below the asked one; (-1, -1) when it is unknown."""

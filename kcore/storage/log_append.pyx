@@ -84,7 +84,7 @@ cdef int write_batches(Log log, uint8_t* records, size_t size, const ValidationR
     if outcome < 0:
         # Readers would be shown what was aborted: the records are not published, and the log ends its service.
         segment_release(active)
-        return log.offline_unless_done(outcome)
+        return log.offline_unless_done(outcome, b"appending to the log")
     pthread_mutex_lock(&log.segments_lock)
     log.publish_append(<int64_t>size, validated.last_offset)
     log.refresh_first_unstable()
@@ -118,7 +118,7 @@ cdef int16_t append_validated(Log log, uint8_t* records, size_t size, int origin
             return NONE
     outcome = write_batches(log, records, size, validated, now_ms)
     if outcome < 0:
-        result.error = log.fail(outcome)
+        result.error = log.fail(outcome, b"appending to the log")
         if lacks_descriptors(outcome):
             result.message = DESCRIPTOR_REMEDY
         elif is_full(outcome):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
+FAILURE_REMEDY = "mend its disk and restart the broker, which serves its partitions again then"
 ROOM_REMEDY = "make room on its disk: what could not be written is tried again"
 DESCRIPTOR_REMEDY = "raise the limit of open files (ulimit -n) or lower kcli.log.max.open.segments"
 
@@ -131,7 +132,7 @@ class LogDirs:
                 return
             # Without its traceback, whose frames would keep logs alive for as long as the failure is remembered.
             log_dir.failure = error.with_traceback(None)
-        log.error("Log directory %s is offline now: %s", log_dir.path, error)
+        log.error("Log directory %s is offline now: %s; %s", log_dir.path, error, FAILURE_REMEDY)
         if self.on_failure is not None:
             self.on_failure(log_dir)
 

@@ -63,7 +63,7 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
         position = 0
     if outcome < 0:
         segment_release(segment)
-        result.error = log.fail(outcome)
+        result.error = log.fail(outcome, b"reading the log")
         return result.error
     result.segment_base_offset = segment.base_offset
     result.position = position
@@ -81,7 +81,7 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
         if outcome < 0:
             release_read(result)
             result.size_bytes = 0
-            result.error = log.fail(outcome)
+            result.error = log.fail(outcome, b"reading the log")
     return result.error
 
 
@@ -174,7 +174,7 @@ cdef int16_t read_log(Log log, int64_t offset, int64_t max_bytes, int isolation,
     outcome = log.locate(offset, &place)
     result.segment_base_offset = place.segment_base_offset
     result.position = place.position
-    result.error = NONE if outcome >= 0 else log.fail(outcome)
+    result.error = NONE if outcome >= 0 else log.fail(outcome, b"reading the log")
     return result.error
 
 

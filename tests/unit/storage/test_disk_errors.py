@@ -33,6 +33,7 @@ def test_a_write_that_fails_takes_the_log_offline() -> None:
     assert log.is_offline
     assert log.failure is not None
     assert log.failure.filename == "/data/orders-0"
+    assert str(log.failure.strerror).endswith("while appending to the log")
     assert [(failed is log, error.filename) for failed, error in told] == [(True, "/data/orders-0")]
     assert log.end_offset == 3
     with pytest.raises(STORAGE_ERROR):
