@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 import click
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kcli.output import Row
+    from kcore.platform.disk import Disk
     from kcore.server.partition_import import Move
 
 LOCK_FILE = ".lock"
@@ -83,7 +83,8 @@ def import_command(
         importing.open()
         try:
             parents = sorted({os.path.dirname(os.path.abspath(path)) for path in directories})
-            locks = [_lock_source(parent) for parent in parents if parent not in config.log_directories]
+            sources = [parent for parent in parents if parent not in config.log_directories]
+            locks = [_lock_source(disk, parent) for parent in sources]
             try:
                 plan = importing.plan(directories, stated_id, moves=move)
                 if not yes:
@@ -92,7 +93,7 @@ def import_command(
             finally:
                 for descriptor in locks:
                     if descriptor >= 0:
-                        os.close(descriptor)
+                        disk.close(descriptor)
         finally:
             importing.close()
     write_rows(map(_row, plan), output, _print_rows)
@@ -138,20 +139,15 @@ def _check_overrides(config: object, overrides: dict[str, str]) -> None:
     validate_overrides(overrides)
 
 
-def _lock_source(parent: str) -> int:
+def _lock_source(disk: Disk, parent: str) -> int:
     """Keeps the broker that a log directory belongs to from running meanwhile; -1 where there is none."""
     lock = os.path.join(parent, LOCK_FILE)
-    if not os.path.exists(lock):
+    if not disk.exists(lock):
         return -1
-    descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     try:
-        # Java's brokers lock the file's bytes, ours the file.
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
+        return disk.lock(lock)
+    except BlockingIOError:
         raise Failure(f"a broker uses {parent}: stop it before a directory of its is imported") from None
-    return descriptor
 
 
 def _describe(move: Move) -> str:

@@ -42,8 +42,8 @@ cdef struct DiskOperations:
     int (*rmdir)(void* context, const char* path) noexcept nogil
     int (*readdir)(void* context, const char* path, EntryVisitor visit, void* argument) noexcept nogil
     int (*fsync_directory)(void* context, const char* path) noexcept nogil
-    # flock(2): `operation` is LOCK_EX | LOCK_NB or LOCK_UN.
-    int (*flock)(void* context, int descriptor, int operation) noexcept nogil
+    # Takes the file for whoever opened this descriptor, until it is closed: -EAGAIN while somebody else has it.
+    int (*lock)(void* context, int descriptor) noexcept nogil
     # sendfile(2) of at most `size` bytes from `position`; returns the bytes sent, or -EAGAIN.
     int64_t (*sendfile)(void* context, int socket, int descriptor, int64_t position, size_t size) noexcept nogil
     # Wall clock in milliseconds since 1970, and a clock in nanoseconds that never goes back.

@@ -13,11 +13,6 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen, strrchr
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY
 
-cdef extern from "<sys/file.h>" nogil:
-    enum:
-        LOCK_EX
-        LOCK_NB
-
 cdef enum:
     FILE_MODE = 0o644
     DIRECTORY_MODE = 0o755
@@ -415,14 +410,14 @@ cdef class Disk:
         """Syncs do what they say again."""
 
     def lock(self, path):
-        """Creates and locks a file for this process; the descriptor holds the lock until it is closed.
+        """Creates and locks a file; the descriptor holds the lock, against this process too, until it is closed.
 
         Raises BlockingIOError when someone else holds it.
         """
         cdef int descriptor = self.open(path, O_RDWR | O_CREAT)
         cdef int outcome
         with nogil:
-            outcome = self.operations.flock(self.operations.context, descriptor, LOCK_EX | LOCK_NB)
+            outcome = self.operations.lock(self.operations.context, descriptor)
         if outcome < 0:
             self.close(descriptor)
         self.check(outcome, path)

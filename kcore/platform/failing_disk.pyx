@@ -53,12 +53,12 @@ cdef enum Operation:
     RMDIR
     READDIR
     FSYNC_DIRECTORY
-    FLOCK
+    LOCK
     SENDFILE
 
 OPERATIONS = (
     "open", "create", "fstat", "stat", "pread", "pwritev", "fallocate", "ftruncate", "fdatasync", "mmap", "rename",
-    "unlink", "mkdir", "rmdir", "readdir", "fsync_directory", "flock", "sendfile",
+    "unlink", "mkdir", "rmdir", "readdir", "fsync_directory", "lock", "sendfile",
 )
 CHANGES = (
     "create", "pwritev", "fallocate", "ftruncate", "fdatasync", "rename", "unlink", "mkdir", "rmdir", "fsync_directory",
@@ -352,10 +352,10 @@ cdef int failing_fsync_directory(void* context, const char* path) noexcept nogil
     return outcome_of(verdict, plan.inner.fsync_directory(plan.inner.context, path))
 
 
-cdef int failing_flock(void* context, int descriptor, int operation) noexcept nogil:
+cdef int failing_lock(void* context, int descriptor) noexcept nogil:
     cdef Plan* plan = <Plan*>context
-    cdef Verdict verdict = plan.judge_open_file(FLOCK, descriptor)
-    return verdict.error if verdict.error else plan.inner.flock(plan.inner.context, descriptor, operation)
+    cdef Verdict verdict = plan.judge_open_file(LOCK, descriptor)
+    return verdict.error if verdict.error else plan.inner.lock(plan.inner.context, descriptor)
 
 
 cdef int64_t failing_sendfile(void* context, int socket, int descriptor, int64_t position, size_t size) noexcept nogil:
@@ -418,7 +418,7 @@ cdef class FailingDisk(Disk):
         table.rmdir = failing_rmdir
         table.readdir = failing_readdir
         table.fsync_directory = failing_fsync_directory
-        table.flock = failing_flock
+        table.lock = failing_lock
         table.sendfile = failing_sendfile
         table.now_ms = failing_now_ms
         table.monotonic_ns = failing_monotonic_ns

@@ -38,10 +38,6 @@ cdef extern from "<sys/socket.h>" nogil:
         MSG_NOSIGNAL
     ssize_t c_send "send"(int socket, const void* data, size_t size, int flags)
 
-cdef extern from "<sys/file.h>" nogil:
-    enum:
-        LOCK_UN
-
 cdef enum:
     # Far above what the kernel hands out, so that no call mistakes one for the other.
     FIRST_DESCRIPTOR = 1 << 24
@@ -261,14 +257,10 @@ cdef int mkdir_locked(Files* files, const string& path) noexcept nogil:
     return outcome
 
 
-cdef int flock_locked(Files* files, int descriptor, int operation) noexcept nogil:
+cdef int take_file_locked(Files* files, int descriptor) noexcept nogil:
     cdef MemoryNode* node = files.opened(descriptor)
     if node == NULL:
         return -EBADF
-    if operation & LOCK_UN:
-        if node.lock_holder == descriptor:
-            node.lock_holder = -1
-        return 0
     if node.lock_holder >= 0 and node.lock_holder != descriptor:
         return -EAGAIN
     node.lock_holder = descriptor
@@ -463,11 +455,11 @@ cdef int memory_fsync_directory(void* context, const char* path) noexcept nogil:
     return outcome
 
 
-cdef int memory_flock(void* context, int descriptor, int operation) noexcept nogil:
+cdef int memory_lock(void* context, int descriptor) noexcept nogil:
     cdef Files* files = <Files*>context
     cdef int outcome
     pthread_mutex_lock(&files.lock)
-    outcome = flock_locked(files, descriptor, operation)
+    outcome = take_file_locked(files, descriptor)
     pthread_mutex_unlock(&files.lock)
     return outcome
 
@@ -535,7 +527,7 @@ cdef class MemoryDisk(Disk):
         table.rmdir = memory_rmdir
         table.readdir = memory_readdir
         table.fsync_directory = memory_fsync_directory
-        table.flock = memory_flock
+        table.lock = memory_lock
         table.sendfile = memory_sendfile
         table.now_ms = memory_now_ms
         table.monotonic_ns = memory_monotonic_ns

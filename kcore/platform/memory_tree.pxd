@@ -9,7 +9,7 @@ from kcore.platform.memory_content cimport MemoryContent
 cdef struct MemoryNode:
     bint is_directory
     int uses
-    int lock_holder              # descriptor that holds flock, or -1
+    int lock_holder              # descriptor that holds the lock, or -1
     int64_t modified_ms
     MemoryContent content        # of a file,
     DurableContent durable

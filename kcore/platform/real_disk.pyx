@@ -2,13 +2,15 @@
 
 Descriptors are the kernel's, opened with O_CLOEXEC. A call that a signal interrupts is made again, a short read or
 write is continued, so callers see whole results or a negated errno. Durability is what the kernel gives: bytes are
-safe after `fdatasync`, names after `fsync_directory`.
+safe after `fdatasync`, names after `fsync_directory`. A locked file is locked against every process, and against
+whoever opens it anew in this one.
 """
 
 from os import fsencode, uname
 
-from libc.errno cimport EINTR, EIO, errno
+from libc.errno cimport EACCES, EAGAIN, EINTR, EIO, errno
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memset
 from posix.fcntl cimport O_RDONLY
 from kcore.platform.disk cimport Disk, DiskOperations, DiskStat, EntryVisitor, iovec
 from kcore.platform.sync cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
@@ -21,6 +23,15 @@ cdef extern from "<fcntl.h>" nogil:
     enum:
         O_CLOEXEC
         O_DIRECTORY
+        F_OFD_SETLK
+        F_WRLCK
+    struct flock_t "flock":
+        short l_type
+        short l_whence
+        off_t l_start
+        off_t l_len
+        int l_pid
+    int c_fcntl "fcntl"(int descriptor, int command, flock_t* lock)
     int posix_fallocate(int descriptor, off_t position, off_t size)
     int c_open "open"(const char* path, int flags, mode_t mode)
 
@@ -82,6 +93,9 @@ cdef extern from "<sys/statvfs.h>" nogil:
     int c_statvfs "statvfs"(const char* path, statvfs_t* out)
 
 cdef extern from "<sys/file.h>" nogil:
+    enum:
+        LOCK_EX
+        LOCK_NB
     int c_flock "flock"(int descriptor, int operation)
 
 cdef extern from "<sys/sendfile.h>" nogil:
@@ -287,8 +301,22 @@ cdef int real_fsync_directory(void* context, const char* path) noexcept nogil:
     return outcome
 
 
-cdef int real_flock(void* context, int descriptor, int operation) noexcept nogil:
-    while c_flock(descriptor, operation) != 0:
+cdef int real_lock(void* context, int descriptor) noexcept nogil:
+    """Against every broker there is: flock(2) for older ones of ours, a record lock for Java's `FileChannel.tryLock`.
+
+    The kernel keeps the two apart, so that neither sees the other. The record lock is one of the open file description
+    (F_OFD_SETLK): it conflicts with Java's, which are the process's, but unlike those it is not lost when something
+    else in the process closes the same file, and two of one process exclude each other.
+    """
+    cdef flock_t whole_file
+    while c_flock(descriptor, LOCK_EX | LOCK_NB) != 0:
+        if errno != EINTR:
+            return -errno
+    memset(&whole_file, 0, sizeof(whole_file))
+    whole_file.l_type = F_WRLCK
+    while c_fcntl(descriptor, F_OFD_SETLK, &whole_file) != 0:
+        if errno == EACCES:
+            return -EAGAIN
         if errno != EINTR:
             return -errno
     return 0
@@ -349,7 +377,7 @@ cdef class RealDisk(Disk):
         table.rmdir = real_rmdir
         table.readdir = real_readdir
         table.fsync_directory = real_fsync_directory
-        table.flock = real_flock
+        table.lock = real_lock
         table.sendfile = real_sendfile
         table.now_ms = real_now_ms
         table.monotonic_ns = real_monotonic_ns

@@ -1,6 +1,6 @@
 """One of the broker's `log.dirs`: its lock, its identity, its clean-shutdown marker and its checkpoints.
 
-    .lock                  flock'ed while a broker uses the directory
+    .lock                  locked while a broker uses the directory, against brokers of Apache Kafka too
     meta.properties        whose directory this is
     .kafka_cleanshutdown   {"version":0,"brokerEpoch":N}: every log was flushed and closed (CleanShutdownFileHandler)
     kcli-clean-logs        how each log was left then, so that none has to be opened to be known

@@ -125,7 +125,7 @@ def test_every_kind_of_operation_can_fail() -> None:
         "rmdir": lambda: disk.rmdir("/d"),
         "readdir": lambda: disk.listdir("/"),
         "fsync_directory": lambda: disk.fsync_dir("/"),
-        "flock": lambda: disk.lock("/a"),
+        "lock": lambda: disk.lock("/a"),
         "sendfile": lambda: disk.sendfile(ours.fileno(), descriptor, 0, 5),
         "fstat": lambda: disk.read_file("/a"),
     }
