@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from kcore import errors
 from kcore.record.compression import is_available
-from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +20,11 @@ ATTRIBUTES_LOW_BYTE = 22
 COMPRESSION_MASK = 0x07
 
 
-def readable_batch(records: Buffer) -> Buffer:
-    """The batch as it came where the system has its codec; otherwise without compression. What is no batch stays."""
+def readable_batch(records: Buffer, limit_bytes: int) -> Buffer:
+    """The batch as it came where the system has its codec; otherwise without compression. What is no batch stays.
+
+    MESSAGE_TOO_LARGE where its records would be larger than `limit_bytes`.
+    """
     data = memoryview(records)
     if len(data) < BATCH_HEADER_SIZE or is_available(data[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK):
         return records
@@ -32,4 +34,4 @@ def readable_batch(records: Buffer) -> Buffer:
     batch = next(decode_batches(records, check_crc=False))
     if not batch.has_valid_checksum():
         raise errors.CorruptMessageError("The record batch does not match its checksum.")
-    return decompressed_batch(bytes(data), DECOMPRESSED_LIMIT_BYTES)
+    return decompressed_batch(bytes(data), limit_bytes)

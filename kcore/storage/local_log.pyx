@@ -31,7 +31,6 @@ from kcore.platform.sync cimport (
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.index_file cimport index_is_full
 from kcore.storage.log_committer cimport CommitTicket, LogCommitter
-from kcore.storage.log_config import DECOMPRESSED_LIMIT_BYTES
 from kcore.storage.offset_index cimport offset_index_truncate
 from kcore.storage.segment cimport (
     LogSegment, segment_acquire, segment_close_idle, segment_count_unindexed, segment_create, segment_create_later,
@@ -774,5 +773,5 @@ cdef LogLimits limits_of(config):
     limits.validation.max_message_bytes = config.max_message_bytes
     limits.validation.timestamp_before_max_ms = config.timestamp_before_max_ms
     limits.validation.timestamp_after_max_ms = config.timestamp_after_max_ms
-    limits.validation.decompressed_limit_bytes = DECOMPRESSED_LIMIT_BYTES
+    limits.validation.decompressed_limit_bytes = config.decompressed_limit_bytes
     return limits

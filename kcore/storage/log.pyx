@@ -586,6 +586,11 @@ cdef class Log(LocalLog):
         return self.leader_epochs.epoch_of(offset)
 
     @property
+    def decompressed_limit_bytes(self):
+        """How large the records of a batch may be once they are decompressed."""
+        return self.limits.validation.decompressed_limit_bytes
+
+    @property
     def latest_epoch(self):
         """The latest leader epoch of the log, -1 without one."""
         return self.leader_epochs.latest_epoch()

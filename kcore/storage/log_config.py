@@ -21,7 +21,7 @@ LONG_MAX = 2**63 - 1
 INT_MIN = -(2**31)
 CODECS = {"producer": -1, "uncompressed": 0, "none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
-# How large a batch may grow when it is decompressed for validation: a bound on memory, far above any honest batch.
+# How large a batch may grow when it is decompressed: a bound on memory, far above any honest batch.
 DECOMPRESSED_LIMIT_BYTES = 256 * 1024 * 1024
 PRODUCER_EXPIRATION_MS = 86_400_000
 
@@ -41,6 +41,7 @@ NUMBERS: tuple[tuple[str, str, int], ...] = (
     ("timestamp_before_max_ms", "message.timestamp.before.max.ms", LONG_MAX),
     ("timestamp_after_max_ms", "message.timestamp.after.max.ms", LONG_MAX),
     ("producer_expiration_ms", "producer.id.expiration.ms", PRODUCER_EXPIRATION_MS),
+    ("decompressed_limit_bytes", "kcli.batch.max.decompressed.bytes", DECOMPRESSED_LIMIT_BYTES),
 )
 
 
@@ -51,6 +52,7 @@ class LogConfig:
         "compact",
         "compression_level",
         "compression_type",
+        "decompressed_limit_bytes",
         "delete",
         "file_delete_delay_ms",
         "flush_messages",
@@ -90,6 +92,7 @@ class LogConfig:
     compression_level: int
     timestamp_type: int
     header_only_validation: bool
+    decompressed_limit_bytes: int
 
     @classmethod
     def from_properties(cls, properties: Properties) -> LogConfig:

@@ -277,8 +277,9 @@ class LogManager:
     def _log_config(self, overrides: Mapping[str, str]) -> LogConfig:
         properties: Any = TopicConfig(self._config, overrides)
         config = LogConfig.from_properties(properties)
-        # The one setting of a log that no topic can override.
+        # The settings of a log that no topic can override.
         config.producer_expiration_ms = self._config.number("producer.id.expiration.ms")
+        config.decompressed_limit_bytes = self._config.number("kcli.batch.max.decompressed.bytes")
         return config
 
     def _set_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:

@@ -168,7 +168,8 @@ cdef list records_at(LocalLog log, LogSegment* segment, int64_t position, int64_
     with nogil:
         outcome = log.disk.pread(log.disk.context, segment.descriptor, target, <size_t>size_bytes, position)
     check(<int>min(outcome, 0), log)
-    return [record for batch in decode_batches(data) for record in batch]
+    limit_bytes = log.limits.validation.decompressed_limit_bytes
+    return [record for batch in decode_batches(data, decompressed_limit_bytes=limit_bytes) for record in batch]
 
 
 cdef int check(int outcome, LocalLog log) except -1:

@@ -24,6 +24,10 @@ TEXTS = {
         "How many finished fetches may be left in the lists of waiting ones before these are swept."
     ),
     "inter.broker.protocol.version": "Accepted; the brokers of a cluster agree on versions by ApiVersions.",
+    "kcli.batch.max.decompressed.bytes": (
+        "How large the records of one batch may be once they are decompressed, for validation or a search by time: it "
+        "bounds the memory that a few sent bytes can claim. A larger batch is refused with MESSAGE_TOO_LARGE."
+    ),
     "kcli.debug.hold.ms": "How long SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
     "kcli.debug.hooks": "Whether SIGUSR2 makes the broker hold Python's interpreter lock for a while, for tests.",
     "kcli.fast.path.enable": "Whether produce and fetch run natively on the network threads; off, handlers run them.",

@@ -94,7 +94,8 @@ class OffsetLog:
                     outcome.error,
                 )
                 break
-            for batch in decode_batches(outcome.records):
+            limit_bytes = self._partition.log.decompressed_limit_bytes
+            for batch in decode_batches(outcome.records, decompressed_limit_bytes=limit_bytes):
                 if not batch.is_control:
                     for record in batch:
                         self._replay_readable(record)

@@ -68,7 +68,7 @@ def append(
     if code != errors.NONE:
         return failure(data.index, code, message)
     try:
-        outcome = partition.append_records(readable_batch(records), acks)
+        outcome = partition.append_records(readable_batch(records, partition.log.decompressed_limit_bytes), acks)
     except errors.KafkaError as error:
         return failure(data.index, error.code, error.message)
     if acks != NO_ACKS and outcome.error == errors.NONE:

@@ -26,6 +26,7 @@ KAFKA = json.loads(VECTORS.read_text())
 OURS_ALONE = {
     "metadata.store",  # chooses what KRaft and ZooKeeper modes choose in Kafka
     "log.validation.header.only",
+    "kcli.batch.max.decompressed.bytes",
     "kcli.fast.path.enable",
     "log.flush.group.commit",
     "kcli.fetch.session.cache.max.partitions",

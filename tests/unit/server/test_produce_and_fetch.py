@@ -15,6 +15,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
 from kcore import uuid
+from kcore.config.broker import BrokerConfig
 from kcore.protocol import apis
 from kcore.protocol.message import Message
 from kcore.server.broker import Broker
@@ -428,3 +429,26 @@ def test_a_fetch_behind_a_lost_epoch_learns_where_the_logs_part(broker: Broker, 
         diverging = part.diverging_epoch
         assert (diverging.epoch, diverging.end_offset) == ((-1, -1) if code else (epoch, 3))
         assert (part.high_watermark, part.log_start_offset) == ((-1, -1) if code else (3, 0))
+
+
+def test_a_batch_that_grows_beyond_the_limit_when_decompressed_is_refused(fast_path: bool, tmp_path: Path) -> None:
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(tmp_path),
+        "kcli.fast.path.enable": str(fast_path).lower(),
+        "kcli.batch.max.decompressed.bytes": "10000",
+    }
+    broker = Broker(BrokerConfig(settings))
+    broker.startup()
+    try:
+        with RawClient(broker.bound_listeners[0].port) as client:
+            client.create_topic("squeezed")
+            for codec in (1, 2, 3, 4):
+                large, small = (batch([bytes(size)], codec=codec) for size in (10_001, 9_000))
+                assert len(large) < 10_000
+                assert produce(client, "squeezed", large).error_code == MESSAGE_TOO_LARGE
+                assert produce(client, "squeezed", small).error_code == 0
+            # The limit is of what has to be decompressed: plain records have limits of their own.
+            assert produce(client, "squeezed", batch([bytes(10_001)])).error_code == 0
+    finally:
+        broker.shutdown()

@@ -11,6 +11,7 @@ from kcore.server import record_codecs
 from kcore.server.record_codecs import readable_batch
 
 RECORDS = [(b"key", b"value" * 100), (None, b""), (b"", None)]
+LIMIT_BYTES = 1_000
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def no_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("codec", [1, 3, 4])
 def test_batch_loses_its_compression_and_nothing_else(codec: int, no_libraries: None) -> None:
     batch = encode_batch(RECORDS, timestamp=1_000, codec=codec, producer_id=7, producer_epoch=1, base_sequence=5)
-    (decoded,) = decode_batches(readable_batch(batch))
+    (decoded,) = decode_batches(readable_batch(batch, LIMIT_BYTES))
     assert (decoded.codec, decoded.producer_id, decoded.base_sequence) == (0, 7, 5)
     assert [(record.key, record.value) for record in decoded] == RECORDS
 
@@ -29,16 +30,25 @@ def test_batch_loses_its_compression_and_nothing_else(codec: int, no_libraries: 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
 def test_batch_that_the_system_reads_stays_as_it_came(codec: int) -> None:
     batch = encode_batch(RECORDS, timestamp=1_000, codec=codec)
-    assert readable_batch(batch) is batch
+    assert readable_batch(batch, LIMIT_BYTES) is batch
 
 
 def test_damaged_batch_is_refused_before_it_is_taken_apart(no_libraries: None) -> None:
     batch = bytearray(encode_batch(RECORDS, timestamp=1_000, codec=4))
     batch[-1] ^= 1
     with pytest.raises(errors.CorruptMessageError, match="checksum"):
-        readable_batch(bytes(batch))
+        readable_batch(bytes(batch), LIMIT_BYTES)
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"x" * 60])
 def test_what_is_no_batch_is_left_to_the_log(rubbish: bytes, no_libraries: None) -> None:
-    assert readable_batch(rubbish) is rubbish
+    assert readable_batch(rubbish, LIMIT_BYTES) is rubbish
+
+
+@pytest.mark.parametrize("codec", [1, 3, 4])
+def test_batch_that_grows_beyond_the_limit_is_refused(codec: int, no_libraries: None) -> None:
+    batch = encode_batch([(None, bytes(LIMIT_BYTES))], timestamp=1_000, codec=codec)
+    assert len(batch) < LIMIT_BYTES
+    with pytest.raises(errors.KafkaError) as refused:
+        readable_batch(batch, LIMIT_BYTES)
+    assert refused.value.name == "MESSAGE_TOO_LARGE"
