@@ -2,7 +2,11 @@
 
 It hears of every committed change in order, on the thread that made the change and before the client is answered, so
 that a topic can be written to as soon as its creation is acknowledged. A partition whose log cannot be made stays
-offline with the reason in the log: the change is committed all the same, and other partitions are not held up.
+offline with the reason in the log: the change is committed all the same, and other partitions are not held up. Where
+it is for want of room or of descriptors, it is tried again every `replica.high.watermark.checkpoint.interval.ms`, as
+what else a full disk kept from being written, until there are some.
+
+Concurrency: `_lock`, below the metadata cache's, keeps what the scheduler tries again apart from changes.
 
 What is configured for brokers comes first, since topics take their defaults from it. When a default changes, every log
 is configured anew, as in Kafka.
@@ -10,11 +14,14 @@ is configured anew, as in Kafka.
 
 from __future__ import annotations
 
+from threading import RLock
+
 from kcore.config.topic import TopicConfig
 from kcore.config.topic_keys import TOPIC_DEFAULT_KEYS
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
 from kcore.metadata.image import BROKER_RESOURCE, GROUP_METADATA_TOPIC, TOPIC_RESOURCE, MetadataImage
+from kcore.storage.log_dirs import LogShortageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +32,9 @@ if TYPE_CHECKING:
     from kcore.metadata.image import MetadataDelta, PartitionState, TopicImage
     from kcore.replication.partition import Partition
     from kcore.replication.replica_manager import ReplicaManager
+    from kcore.storage.checkpoints import TopicPartition
     from kcore.storage.log_manager import LogManager
-    from kcore.storage.scheduler import Scheduler
+    from kcore.storage.scheduler import ScheduledTask, Scheduler
 
 LOG = get_logger("kcore.server.metadata")
 
@@ -34,7 +42,19 @@ LOG = get_logger("kcore.server.metadata")
 class MetadataPublisher:
     """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`; the first call is the state at the start."""
 
-    __slots__ = ("_broker_id", "_config", "_groups", "_image", "_logs", "_replicas", "_scheduler", "_started")
+    __slots__ = (
+        "_broker_id",
+        "_config",
+        "_groups",
+        "_image",
+        "_lock",
+        "_logs",
+        "_replicas",
+        "_retry",
+        "_scheduler",
+        "_started",
+        "_without_log",
+    )
 
     def __init__(
         self,
@@ -53,10 +73,18 @@ class MetadataPublisher:
         self._scheduler = scheduler
         self._started = False
         self._image = MetadataImage()
+        self._lock = RLock()
+        # Partitions to lead whose log could not be made for now, and whether they are new. At most all there are.
+        self._without_log: dict[TopicPartition, bool] = {}
+        self._retry: ScheduledTask | None = None
         config.on_change(TOPIC_DEFAULT_KEYS, self._reconfigure_all)
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Deletions come before creations: a topic may be deleted and made anew in one change."""
+        with self._lock:
+            self._publish(image, delta)
+
+    def _publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
         self._image = image
         if any(change.resource_type == BROKER_RESOURCE for change in delta.configs_changed):
             self._config.update_dynamic(image.cluster_configs(), image.broker_configs(self._broker_id))
@@ -75,30 +103,58 @@ class MetadataPublisher:
     def _take(self, image: MetadataImage, state: PartitionState, minimums: dict[str, int], *, is_new: bool) -> None:
         """Opens and leads a partition where the metadata says so; `minimums` are the topics' min.insync.replicas."""
         if self._broker_id not in state.replicas:
+            self._without_log.pop((state.topic, state.partition), None)
             return
         if state.leader != self._broker_id:
             self._give_up(state)
             return
         topic = image.topics[state.topic]
         overrides = image.topic_configs(state.topic)
+        key = state.topic, state.partition
+        is_new = is_new or self._without_log.get(key, False)
         try:
-            partition = self._replicas.partition(state.topic, state.partition)
+            partition = self._replicas.partition(*key)
             if partition is None:
-                log = self._logs.get_or_create_log(
-                    state.topic, state.partition, topic.topic_id, overrides, is_new=is_new
-                )
-                partition = self._replicas.add(state.topic, state.partition, topic.topic_id, log, topic.is_internal)
+                log = self._logs.get_or_create_log(*key, topic.topic_id, overrides, is_new=is_new)
+                self._without_log.pop(key, None)
+                partition = self._replicas.add(*key, topic.topic_id, log, topic.is_internal)
             led_before = partition.leader_id == self._broker_id
             if state.topic not in minimums:
                 minimums[state.topic] = TopicConfig(self._config, overrides).number("min.insync.replicas")
             partition.make_leader(state.leader_epoch, list(state.replicas), list(state.isr), minimums[state.topic])
             if state.topic == GROUP_METADATA_TOPIC and not led_before:
                 self._coordinate(partition, len(topic.partitions))
+        except LogShortageError as error:
+            if key not in self._without_log:
+                LOG.error("Partition %s-%d is offline until its log can be made: %s", *key, error)
+                self._without_log[key] = is_new
+                self._try_again_later()
         except (OSError, KafkaError) as error:
-            LOG.error("Partition %s-%d is offline: %s", state.topic, state.partition, error)
+            self._without_log.pop(key, None)
+            LOG.error("Partition %s-%d is offline: %s", *key, error)
+
+    def _try_again_later(self) -> None:
+        if self._retry is None:
+            delay_ms = self._config.number("replica.high.watermark.checkpoint.interval.ms")
+            self._retry = self._scheduler.schedule("make-missing-logs", self._make_missing_logs, delay_ms)
+
+    def _make_missing_logs(self) -> None:
+        """In the order in which they were asked for; what the first still lacks, the others would too."""
+        with self._lock:
+            self._retry = None
+            minimums: dict[str, int] = {}
+            for key in tuple(self._without_log):
+                # What is deleted or led elsewhere by now has left.
+                self._take(self._image, self._image.topics[key[0]].partitions[key[1]], minimums, is_new=False)
+                if key in self._without_log:
+                    self._try_again_later()
+                    return
+                if self._replicas.partition(*key) is not None:
+                    LOG.info("Partition %s-%d is online: its log could be made", *key)
 
     def _give_up(self, state: PartitionState) -> None:
         """The topic is gone, another broker leads, or none as the directory failed; who waits for it is told."""
+        self._without_log.pop((state.topic, state.partition), None)
         self._replicas.remove(state.topic, state.partition)
         if state.topic == GROUP_METADATA_TOPIC:
             self._groups.unload(state.partition)

@@ -30,6 +30,10 @@ ROOM_REMEDY = "make room on its disk: what could not be written is tried again"
 DESCRIPTOR_REMEDY = "raise the limit of open files (ulimit -n) or lower kcli.log.max.open.segments"
 
 
+class LogShortageError(errors.KafkaError, code=56):
+    """No log can be made for now, for want of room or of descriptors: once there are some, it can."""
+
+
 class LogDirsError(Exception):
     """The log directories cannot be used; the message names the directory and the remedy."""
 

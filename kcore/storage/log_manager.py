@@ -32,7 +32,15 @@ from kcore.storage.log import take_changed
 from kcore.storage.log_committer import LogCommitter
 from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir_scan import LogDirScan, find_partitions, has_partitions
-from kcore.storage.log_dirs import DESCRIPTOR_REMEDY, LogDirs, LogDirsError, is_descriptor_shortage, is_full_disk
+from kcore.storage.log_dirs import (
+    DESCRIPTOR_REMEDY,
+    ROOM_REMEDY,
+    LogDirs,
+    LogDirsError,
+    LogShortageError,
+    is_descriptor_shortage,
+    is_full_disk,
+)
 from kcore.storage.log_loader import load_log, new_log
 from kcore.storage.partition_metadata import FILE_NAME as METADATA_FILE
 from kcore.storage.partition_metadata import write_topic_id
@@ -374,56 +382,63 @@ class LogManager:
         """The partition's log, made in the directory with the fewest logs when there is none.
 
         `is_new` says that the partition was only just created, so that no offline directory can hold it. Raises
-        INCONSISTENT_TOPIC_ID for another topic of the same name, KAFKA_STORAGE_ERROR when there is no place for it.
+        INCONSISTENT_TOPIC_ID for another topic of the same name, KAFKA_STORAGE_ERROR when there is no place for it:
+        LogShortageError where that passes by itself.
         """
         key = (topic, partition)
-        full: list[LogDir] = []
-        while True:
-            with self._lock:
-                entry = self._logs.get(key)
-                if entry is not None:
-                    if entry.topic_id != topic_id:
-                        raise errors.InconsistentTopicIdError(
-                            f"The log of {topic}-{partition} belongs to topic id {uuid.to_text(entry.topic_id)}, "
-                            f"not {uuid.to_text(topic_id)}."
-                        )
-                    return entry.log
-                log_dir = self._directory_for_new_log(key, is_new, full)
-                if overrides is None:
-                    overrides = self._overrides.get(topic, {})
-                if overrides != self._overrides.get(topic):
-                    self._set_config(topic, overrides)
-                failure: Exception
+        failures: dict[str, Exception] = {}
+        with self._lock:
+            entry = self._logs.get(key)
+            if entry is not None:
+                if entry.topic_id != topic_id:
+                    raise errors.InconsistentTopicIdError(
+                        f"The log of {topic}-{partition} belongs to topic id {uuid.to_text(entry.topic_id)}, "
+                        f"not {uuid.to_text(topic_id)}."
+                    )
+                return entry.log
+            if overrides is None:
+                overrides = self._overrides.get(topic, {})
+            if overrides != self._overrides.get(topic):
+                self._set_config(topic, overrides)
+            while True:
+                log_dir = self._directory_for_new_log(key, is_new, failures)
                 try:
                     return self._create_log(log_dir, key, topic_id)
                 except (OSError, errors.KafkaStorageError) as error:
-                    if is_descriptor_shortage(error):
-                        raise errors.KafkaStorageError(
-                            f"No log can be made for {topic}-{partition}: {error}; {DESCRIPTOR_REMEDY}"
-                        ) from error
-                    failure = error
-                    if is_full_disk(error):
-                        self._forget_half_made(log_dir, key)
-                        full.append(log_dir)
-                        continue
-            # Told without the lock; another directory gets its turn.
-            self._log_dirs.fail(log_dir, failure)
+                    failures[log_dir.path] = error
+                    self._note_unmade(log_dir, key, error)
+
+    def _note_unmade(self, log_dir: LogDir, key: TopicPartition, error: Exception) -> None:
+        """Another directory gets its turn, unless it is descriptors that are lacking."""
+        if is_descriptor_shortage(error):
+            raise LogShortageError(f"No log can be made for {key[0]}-{key[1]}: {error}; {DESCRIPTOR_REMEDY}") from error
+        if is_full_disk(error):
+            self._forget_half_made(log_dir, key)
+        else:
+            self._fail_dir_later(log_dir, error)
 
     def _forget_half_made(self, log_dir: LogDir, key: TopicPartition) -> None:
         """Another directory gets its turn: what was begun here would be found as a second one by the next start."""
         path = f"{log_dir.path}/{directory_name(*key)}"
-        with self._log_dirs.guard(log_dir):
+        try:
             if self._disk.exists(path) and not set(self._disk.listdir(path)) - {METADATA_FILE}:
                 remove_directory(self._disk, path)
+        except OSError as error:
+            if not is_full_disk(error):
+                self._fail_dir_later(log_dir, error)
+            else:
+                log.error("%s stays half made for now: %s; %s", path, error, ROOM_REMEDY)
 
-    def _directory_for_new_log(self, key: TopicPartition, is_new: bool, full: Sequence[LogDir]) -> LogDir:
-        online = [log_dir for log_dir in self._log_dirs.online() if log_dir not in full]
+    def _directory_for_new_log(self, key: TopicPartition, is_new: bool, failures: Mapping[str, Exception]) -> LogDir:
+        """`failures` are those of the directories that were tried already."""
+        online = [log_dir for log_dir in self._log_dirs.online() if log_dir.path not in failures]
+        full = [path for path, error in failures.items() if is_full_disk(error)]
         if full and not online:
-            raise errors.KafkaStorageError(
-                f"Can not create log for {key[0]}-{key[1]}: {', '.join(log_dir.path for log_dir in full)} has no room; "
-                "make some, and restart the broker if the topic was created"
+            raise LogShortageError(
+                f"Can not create log for {key[0]}-{key[1]}: {', '.join(full)} has no room; {ROOM_REMEDY}"
             )
         offline = self.offline_directories()
+        offline += [path for path in failures if path not in full and path not in offline]
         if not online or key in self._offline or (offline and not is_new):
             raise errors.KafkaStorageError(
                 f"Can not create log for {key[0]}-{key[1]} because log directories {', '.join(offline)} are offline"
@@ -681,9 +696,12 @@ class LogManager:
         return self._log_dirs.guard(entry.log_dir, unless=lambda: entry.is_deleted)
 
     def _fail_later(self, entry: ManagedLog, error: OSError) -> None:
-        """A log met an error: told by the scheduler, since the thread that asked the log may hold any lock."""
         if not entry.is_deleted:
-            self._scheduler.schedule("log-dir-failure", lambda: self._log_dirs.fail(entry.log_dir, error))
+            self._fail_dir_later(entry.log_dir, error)
+
+    def _fail_dir_later(self, log_dir: LogDir, error: Exception) -> None:
+        """Told by the scheduler, since the thread that met the error may hold any lock."""
+        self._scheduler.schedule("log-dir-failure", lambda: self._log_dirs.fail(log_dir, error))
 
     def _directory_failed(self, log_dir: LogDir) -> None:
         with self._lock:

@@ -264,6 +264,26 @@ def test_other_log_directories_go_on(small: FullableFileSystem, tmp_path: Path) 
         assert len(list((tmp_path / "roomy").glob("new-*"))) == 3
 
 
+def test_a_topic_made_while_every_directory_is_full_comes_with_the_room(
+    small: FullableFileSystem, tmp_path: Path
+) -> None:
+    # The metadata has room, the logs have none.
+    properties = {**PROPERTIES, "metadata.log.dir": str(tmp_path / "metadata")}
+    with BrokerProcess(small.path / "data", properties) as broker:
+        servers = broker.bootstrap_server
+        small.fill()
+        create_topic(servers)
+        assert send_with_confluent(servers, values("full", 2), REFUSED_AFTER_MS) == {}
+        broker.wait_for_log(f"{TOPIC}-0 is offline until its log can be made")
+        small.make_room()
+        acked = send_with_confluent(servers, values("after", 100))
+        assert len(acked) == 100, "without a restart"
+        for kill in (True, False):
+            assert_kept(broker.bootstrap_server, acked)
+            broker.restart(kill=kill)
+        assert_kept(broker.bootstrap_server, acked)
+
+
 def test_deleting_a_topic_makes_room(small: FullableFileSystem) -> None:
     """What fills the disk can be deleted by the tools that everybody has."""
     properties = {**PROPERTIES, "log.segment.delete.delay.ms": "0", "file.delete.delay.ms": "0"}

@@ -78,7 +78,10 @@ def test_a_lock_outlives_another_descriptor_of_its_file(tmp_path: Path, touch: C
     disk = RealDisk()
     descriptor = disk.lock(str(path))
     touch(path)
-    assert {kind: what_another_process_is_told(path, kind) for kind in KINDS} == {"record": "refused", "file": "refused"}
+    assert {kind: what_another_process_is_told(path, kind) for kind in KINDS} == {
+        "record": "refused",
+        "file": "refused",
+    }
     disk.close(descriptor)
 
 

@@ -12,6 +12,7 @@ from kcore.config.broker import BrokerConfig
 from kcore.platform.failing_disk import FailingDisk
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.storage.log_dir_scan import HostedTopic
+from kcore.storage.log_dirs import LogShortageError
 from kcore.storage.log_manager import LogManager
 from kcore.storage.scheduler import Scheduler
 from tests.unit.storage.log_place import LogPlace, append_each, batch, file_name, read_all
@@ -209,8 +210,9 @@ def test_a_new_log_goes_where_there_is_room() -> None:
     assert machine.failed == []
     assert [name for name in machine.disk.listdir("/full") if name.startswith("orders")] == []
     machine.fill("/roomy*")
-    with pytest.raises(STORAGE_ERROR, match=r"/full, /roomy has no room|/roomy, /full has no room"):
+    with pytest.raises(LogShortageError, match=r"/full, /roomy has no room|/roomy, /full has no room") as refused:
         machine.manager.get_or_create_log("orders", 4, TOPIC_ID)
+    assert refused.value.code == STORAGE_ERROR.code
     machine.disk.heal()
     machine.manager.get_or_create_log("orders", 4, TOPIC_ID)
     machine.manager.shutdown()

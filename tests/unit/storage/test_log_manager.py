@@ -695,6 +695,9 @@ class TestFailures:
         machine.break_directory("a")
         manager.get_or_create_log("orders", 0, ORDERS_ID, is_new=True)
         assert machine.directories("b") == ["orders-0"]
+        # Whoever asked for the log may hold any lock; the failure is told from elsewhere.
+        assert machine.failures == []
+        machine.scheduler.run("log-dir-failure")
         assert machine.failures == [(machine.path("a"), [])]
 
     def test_without_any_directory_the_broker_has_to_stop(self, machine: Machine) -> None:
