@@ -54,8 +54,8 @@ def import_command(
 
     Each DIR is one partition's, such as /var/kafka/orders-0; name those of all partitions of a topic in one command.
     They are copied, and stay as they are; with --move they are renamed, which takes a moment on the same file system.
-    Topic, topic id, partition and leader epoch are registered in the metadata store. The broker recovers at its next
-    start what Apache Kafka did not shut down cleanly.
+    Topic, topic id, partition and leader epoch are registered in the metadata store. What Apache Kafka did not shut
+    down cleanly is recovered on the way. After a crash the same command can be given again.
 
     Configurations of topics do not lie in their directories: a compacted topic needs --config cleanup.policy=compact,
     and records older than retention.ms are deleted by the next start unless --config retention.ms says otherwise.
@@ -152,7 +152,7 @@ def _lock_source(disk: Disk, parent: str) -> int:
 
 def _describe(move: Move) -> str:
     row = _row(move)
-    state = "shut down cleanly" if row["is_clean"] else "to be recovered when the broker starts"
+    state = "shut down cleanly" if row["is_clean"] else "to be recovered"
     return (
         f"{row['action']} {row['source']} to {row['directory']}: partition {row['partition']} of topic {row['topic']}, "
         f"topic id {row['topic_id']}, leader epoch {row['leader_epoch']}, {move.candidate.size_bytes} bytes, {state}"
@@ -174,7 +174,7 @@ def _row(move: Move) -> Row:
         "action": action,
         "source": candidate.source,
         "directory": move.target,
-        "is_clean": candidate.end_offset is not None,
+        "is_clean": candidate.is_clean,
     }
 
 

@@ -8,13 +8,15 @@ What cannot be taken over is refused before anything is touched (`ImportRefused`
 remedy): another topic of the same name or id, a partition that exists, numbers that would leave a gap, a directory
 without `partition.metadata` while no topic id is given, internal topics, a directory that a broker still uses.
 
-Crash policy: directories get their final names only once all are complete and on the device, and the store is written
-last, in one transaction a topic. A crash before that leaves directories of no topic, which the next start sets aside
-and names; the sources of a copy are as they were.
+Crash policy: directories get their final names only once all are complete, recovered and on the device and our
+checkpoints know where their logs begin and end, and the store is written last, in one transaction a topic. What a crash
+leaves under a final name is therefore whole: the next start of the broker sets it aside and names it, and an import
+takes it over where it lies, a `--move` that is repeated by itself. What it leaves under an unfinished name the next
+import removes; the sources of a copy are as they were.
 
-A directory whose broker was shut down cleanly (`.kafka_cleanshutdown` beside it) keeps that: its end is written into
-our recovery point checkpoint. For every other one that says 0, by which a log is read and recovered from its start when
-the broker next opens it. Log start offsets come along in either case.
+A directory whose broker was not shut down cleanly (no `.kafka_cleanshutdown` beside it) is recovered here, not by the
+broker: all of it is known to be on the device now, so that gaps, which compaction may have left, are no loss. To a
+broker that was killed before its first checkpoint they would be.
 """
 
 from __future__ import annotations
@@ -22,20 +24,25 @@ from __future__ import annotations
 import os
 
 from kcore import errors, uuid
+from kcore.config.topic import TopicConfig
 from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, check_collision, validate_topic_name
 from kcore.metadata.image import INTERNAL_TOPICS, NO_LEADER, PartitionState, TopicImage
 from kcore.record.decoder import decode_batches
 from kcore.storage.checkpoints import LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE, CorruptFileError, OffsetCheckpoint
 from kcore.storage.directory_name import STRAY_SUFFIX, directory_name, parse_directory_name
+from kcore.storage.directory_removal import remove_directory
 from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE
 from kcore.storage.leader_epoch_cache import parse as parse_epochs
+from kcore.storage.log_config import LogConfig
 from kcore.storage.log_dir import CLEAN_SHUTDOWN_FILE
 from kcore.storage.log_dirs import LogDirs
+from kcore.storage.log_loader import load_log
 from kcore.storage.partition_metadata import read_topic_id, write_topic_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from kcore.config.broker import BrokerConfig
     from kcore.controller.metadata_store import MetadataStore
@@ -80,8 +87,9 @@ class Candidate:
         self.partition = partition
         self.topic_id = topic_id
         self.leader_epoch = NO_EPOCH
-        # Where the log ends after a clean shutdown; None when it has to be recovered.
+        # Where the log ends, after a clean shutdown or once it is recovered; None before that.
         self.end_offset: int | None = None
+        self.is_clean = False
         self.log_start_offset: int | None = None
         self.size_bytes = 0
 
@@ -149,15 +157,15 @@ class PartitionImport:
                 raise ImportRefused(
                     f"{log_dir.path} was not shut down cleanly: start the broker and stop it again first"
                 )
-        candidates = sorted((self._inspect(path, topic_id) for path in directories), key=lambda found: found.key)
+        candidates = sorted((self._inspect(path, topic_id, moves) for path in directories), key=lambda found: found.key)
         self._check_conflicts(candidates)
         return [self._placed(candidate, moves) for candidate in candidates]
 
-    def _inspect(self, directory: str, stated_id: bytes | None) -> Candidate:
+    def _inspect(self, directory: str, stated_id: bytes | None, moves: bool) -> Candidate:
         path = os.path.abspath(directory)
         topic, partition = self._named(path)
         if not self._disk.exists(path) or not self._disk.is_directory(path):
-            raise ImportRefused(f"{path}: there is no such directory")
+            path = self._moved_before(path, (topic, partition), moves)
         candidate = Candidate(path, topic, partition, self._topic_id(path, stated_id))
         segments = sorted(name for name in self._disk.listdir(path) if name.endswith(LOG_SUFFIX))
         if not segments:
@@ -172,7 +180,23 @@ class PartitionImport:
                 recovery_point = self._checkpointed(parent, RECOVERY_POINT_FILE, candidate.key)
                 # A shutdown that was clean flushed everything.
                 candidate.end_offset = recovery_point if recovery_point == end_offset else None
+                candidate.is_clean = candidate.end_offset is not None
         return candidate
+
+    def _moved_before(self, path: str, key: TopicPartition, moves: bool) -> str:
+        """Where a directory that is gone lies now, moved by an import that a crash ended before it was registered."""
+        found = [f"{log_dir.path}/{directory_name(*key)}" for log_dir in self._log_dirs.online()]
+        found = [target for target in found if self._disk.exists(target)]
+        if not found:
+            raise ImportRefused(f"{path}: there is no such directory")
+        if self._store.image.partition(*key) is not None:
+            raise ImportRefused(
+                f"{path}: there is no such directory; partition {key[1]} of topic {key[0]} exists here, in {found[0]}: "
+                "leave it out where an earlier import took it over"
+            )
+        if not moves:
+            raise ImportRefused(f"{path}: there is no such directory; name {found[0]} to take that over")
+        return found[0]
 
     def _named(self, path: str) -> TopicPartition:
         """Topic and partition in a directory's name, which a broker may have set aside."""
@@ -302,7 +326,7 @@ class PartitionImport:
             if candidate.partition < existing:
                 raise ImportRefused(
                     f"Partition {candidate.partition} of topic {topic} exists here already: {candidate.source} cannot "
-                    "take its place; delete the topic first"
+                    "take its place; leave it out where an earlier import took it over, or delete the topic first"
                 )
             if candidate.partition != expected:
                 raise ImportRefused(
@@ -312,7 +336,10 @@ class PartitionImport:
             for log_dir in self._log_dirs.online():
                 path = f"{log_dir.path}/{directory_name(*candidate.key)}"
                 if self._disk.exists(path) and path != candidate.source:
-                    raise ImportRefused(f"{path} is there already, though no topic {topic} has it: move it away")
+                    raise ImportRefused(
+                        f"{path} is there already, though no topic {topic} has it: move it away, or name it instead of "
+                        f"{candidate.source} where an import that was interrupted made it"
+                    )
 
     def _placed(self, candidate: Candidate, moves: bool) -> Move:
         """Where it goes: where it lies if that is ours, or else to the directory that holds the fewest partitions."""
@@ -327,38 +354,74 @@ class PartitionImport:
     def carry_out(self, plan: Iterable[Move], overrides: Mapping[str, str]) -> None:
         """Does what `plan` found; `overrides` are configurations of the topics that are made. OSError from the disk."""
         moves = list(plan)
-        new = [log_dir for log_dir in self._log_dirs.online() if log_dir.meta is None]
+        for log_dir in self._log_dirs.online():
+            self._remove_unfinished(log_dir)
+            if log_dir.meta is None:
+                # Nothing was ever left unclean in it.
+                log_dir.mark_clean_shutdown(-1, {})
         self._log_dirs.claim(self._broker_id, self._cluster_id)
-        for log_dir in new:
-            # Nothing was ever left unclean in it.
-            log_dir.mark_clean_shutdown(-1, {})
-        placed = [(move, self._bring(move)) for move in moves]
+        for move in moves:
+            if move.log_dir.failure is not None:
+                raise move.log_dir.failure
+        # From now on a directory of no topic is not the trace of a store that was lost.
+        controller_epoch = self._store.claim_controller(self._broker_id)
+        placed = [(move, self._bring(move, overrides)) for move in moves]
+        touched = {id(move.log_dir): move.log_dir for move in moves}.values()
+        for log_dir in touched:
+            self._note_offsets(log_dir, [move.candidate for move in moves if move.log_dir is log_dir])
         for move, unfinished in placed:
             if unfinished != move.target:
                 self._disk.rename(unfinished, move.target)
-        for log_dir in {id(move.log_dir): move.log_dir for move in moves}.values():
+        for log_dir in touched:
             self._disk.fsync_dir(log_dir.path)
-            self._note_offsets(log_dir, [move.candidate for move in moves if move.log_dir is log_dir])
-        self._register([move.candidate for move in moves], overrides)
+        self._register(controller_epoch, [move.candidate for move in moves], overrides)
 
-    def _bring(self, move: Move) -> str:
-        """Into the log directory, complete and on the device; answers under which name."""
+    def _remove_unfinished(self, log_dir: LogDir) -> None:
+        """What an import that a crash ended had begun to copy."""
+        for name in log_dir.partition_entries():
+            unique_id = name.removesuffix(UNFINISHED_SUFFIX)
+            if len(unique_id) == len(name) - len(UNFINISHED_SUFFIX) == 2 * UNIQUE_ID_BYTES:
+                remove_directory(self._disk, f"{log_dir.path}/{name}")
+
+    def _bring(self, move: Move, overrides: Mapping[str, str]) -> str:
+        """Onto the device of the log directory, complete and recovered; answers under which name."""
         source = move.candidate.source
         if move.is_rename:
-            self._complete(source, move.candidate.topic_id)
+            self._complete(source, move.candidate, overrides)
             return source
         unfinished = f"{move.log_dir.path}/{os.urandom(UNIQUE_ID_BYTES).hex()}{UNFINISHED_SUFFIX}"
         self._disk.mkdir(unfinished)
         for name, is_directory in self._disk.entries(source):
             if not is_directory and not name.endswith(LEFT_BEHIND):
                 self._disk.copy_range(f"{source}/{name}", f"{unfinished}/{name}")
-        self._complete(unfinished, move.candidate.topic_id)
+        self._complete(unfinished, move.candidate, overrides)
         return unfinished
 
-    def _complete(self, directory: str, topic_id: bytes) -> None:
+    def _complete(self, directory: str, candidate: Candidate, overrides: Mapping[str, str]) -> None:
         if read_topic_id(self._disk, directory) is None:
-            write_topic_id(self._disk, directory, topic_id)
+            write_topic_id(self._disk, directory, candidate.topic_id)
+        if not candidate.is_clean:
+            self._recover(directory, candidate, overrides)
         self._disk.fsync_dir(directory)
+
+    def _recover(self, directory: str, candidate: Candidate, overrides: Mapping[str, str]) -> None:
+        is_new = candidate.topic not in self._store.image.topics
+        own = overrides if is_new else self._store.image.topic_configs(candidate.topic)
+        properties: Any = TopicConfig(self._config, own)
+        opened = load_log(
+            self._disk,
+            directory,
+            *candidate.key,
+            LogConfig.from_properties(properties),
+            log_start_offset=candidate.log_start_offset or 0,
+            is_durable=True,
+        )
+        try:
+            opened.flush()
+            candidate.end_offset = opened.end_offset
+            opened.close()
+        except errors.KafkaStorageError as error:
+            raise opened.failure or error from None
 
     def _note_offsets(self, log_dir: LogDir, candidates: Sequence[Candidate]) -> None:
         """Where the logs end and begin; nothing that the checkpoints may know of earlier logs of the names stays."""
@@ -370,8 +433,7 @@ class PartitionImport:
             merged.update((key, offset) for key, offset in offsets.items() if offset is not None)
             log_dir.checkpoint(name).write(merged)
 
-    def _register(self, candidates: Sequence[Candidate], overrides: Mapping[str, str]) -> None:
-        controller_epoch = self._store.claim_controller(self._broker_id)
+    def _register(self, controller_epoch: int, candidates: Sequence[Candidate], overrides: Mapping[str, str]) -> None:
         for topic in sorted({candidate.topic for candidate in candidates}):
             own = [candidate for candidate in candidates if candidate.topic == topic]
             states = [self._state(candidate) for candidate in own]
