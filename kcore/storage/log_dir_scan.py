@@ -3,7 +3,8 @@
 A partition's directory is opened when its topic, by name and by id, has that partition on this broker. It is marked for
 removal when its topic is one that was deleted and a crash came before its directories were. Everything else is not
 ours to judge: a directory of another topic or of another life of a topic is renamed to `-stray`, as Kafka 3.9 does, any
-other name is left as it is; both are named in a warning, and neither is ever deleted.
+other name is left as it is; both are named in a warning, and neither is ever deleted. Of a partition in two
+directories the one without a record is removed.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from kcore.storage.directory_name import (
     DELETE_SUFFIX,
     FUTURE_SUFFIX,
     STRAY_SUFFIX,
+    directory_name,
     parse_directory_name,
     renamed,
 )
+from kcore.storage.log_dirs import LogDirsError
 from kcore.storage.partition_metadata import FILE_NAME, read_topic_id, write_topic_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from kcore.platform.disk import Disk
     from kcore.storage.checkpoints import TopicPartition
     from kcore.storage.log_dir import LogDir
+    from kcore.storage.log_dirs import LogDirs
 
 log = get_logger(__name__)
 
@@ -113,6 +117,18 @@ class LogDirScan:
         self.log_start_offsets = self.log_dir.log_start_offsets()
         self.high_watermarks = self.log_dir.high_watermarks()
 
+    def has_segments(self, key: TopicPartition) -> bool:
+        """Whether the partition's log ever had a record here."""
+        return any(name.endswith(".log") for name in self._disk.listdir(self._path(key)))
+
+    def give_up(self, key: TopicPartition) -> None:
+        """Another directory has the partition: what is here will be removed."""
+        self.logs.remove(key)
+        self.deletions.append(self._rename(*key, DELETE_SUFFIX))
+
+    def _path(self, key: TopicPartition) -> str:
+        return f"{self.log_dir.path}/{directory_name(*key)}"
+
     def has_foreign_offsets(self) -> bool:
         """Whether a checkpoint knows partitions that are gone: a new log of the name must not get their offsets."""
         known = self.recovery_points.keys() | self.log_start_offsets.keys() | self.high_watermarks.keys()
@@ -162,3 +178,35 @@ class LogDirScan:
         self._disk.rename(f"{directory}/{topic}-{partition}", f"{directory}/{new_name}")
         self._disk.fsync_dir(directory)
         return new_name
+
+
+def settle_duplicates(scans: Iterable[LogDirScan], log_dirs: LogDirs) -> None:
+    """Leaves every partition to one directory; LogDirsError where two have records of it.
+
+    A directory that fails while a log is being made there keeps an empty one, and another directory gets its turn.
+    """
+    seen: dict[TopicPartition, LogDirScan] = {}
+    for scan in scans:
+        for key in list(scan.logs):
+            other = seen.setdefault(key, scan)
+            if other is scan:
+                continue
+            empty = next((one for one in (scan, other) if _is_empty(one, key, log_dirs)), None)
+            if empty is None:
+                raise LogDirsError(
+                    f"Partition {directory_name(*key)} lies in {other.log_dir.path} and in {scan.log_dir.path}: move "
+                    "one of them away"
+                )
+            seen[key] = kept = other if empty is scan else scan
+            log.warn(
+                "Partition %s lies in %s: an empty log of it in %s is removed",
+                *(directory_name(*key), kept.log_dir.path, empty.log_dir.path),
+            )
+            with log_dirs.guard(empty.log_dir):
+                empty.give_up(key)
+
+
+def _is_empty(scan: LogDirScan, key: TopicPartition, log_dirs: LogDirs) -> bool:
+    with log_dirs.guard(scan.log_dir):
+        return not scan.has_segments(key)
+    return False

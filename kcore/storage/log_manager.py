@@ -31,7 +31,7 @@ from kcore.storage.directory_removal import remove_directory
 from kcore.storage.log import take_changed
 from kcore.storage.log_committer import LogCommitter
 from kcore.storage.log_config import LogConfig
-from kcore.storage.log_dir_scan import LogDirScan, find_partitions, has_partitions
+from kcore.storage.log_dir_scan import LogDirScan, find_partitions, has_partitions, settle_duplicates
 from kcore.storage.log_dirs import (
     DESCRIPTOR_REMEDY,
     ROOM_REMEDY,
@@ -184,7 +184,7 @@ class LogManager:
                 self._start_committer(log_dir)
                 scan.run()
                 scans.append(scan)
-        _check_duplicates(scans)
+        settle_duplicates(scans, self._log_dirs)
         jobs = [self._load_jobs(scan, topics) for scan in scans]
         run_jobs(jobs, self._config.number("num.recovery.threads.per.data.dir"))
         for scan in scans:
@@ -782,15 +782,3 @@ class LogManager:
         entries = [entry for _, entry in self._entries()]
         jobs = [[job(entry) for entry in entries if entry.log_dir is log_dir] for log_dir in self._log_dirs.online()]
         run_jobs(jobs, self._config.number("num.recovery.threads.per.data.dir"))
-
-
-def _check_duplicates(scans: Iterable[LogDirScan]) -> None:
-    seen: dict[TopicPartition, str] = {}
-    for scan in scans:
-        for topic, partition in scan.logs:
-            other = seen.setdefault((topic, partition), scan.log_dir.path)
-            if other != scan.log_dir.path:
-                here = scan.log_dir.path
-                raise LogDirsError(
-                    f"Partition {topic}-{partition} lies in {other} and in {here}: move one of them away"
-                )

@@ -335,14 +335,28 @@ class TestLogs:
         assert [len(log.segments) for log in (small, large, other)] == [3, 1, 3]
 
     def test_a_partition_in_two_directories_is_refused(self, machine: Machine) -> None:
-        machine.start("a").get_or_create_log("orders", 0, ORDERS_ID)
-        machine.crash()
-        machine.start("b").get_or_create_log("orders", 0, ORDERS_ID)
-        machine.crash()
+        for directory in ("a", "b"):
+            machine.start(directory).get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
+            machine.crash()
         manager = machine.make("a", "b")
         manager.open()
         with pytest.raises(LogDirsError, match=r"Partition orders-0 lies in .*a and in .*b: move one of them away"):
             manager.startup(1, CLUSTER, orders())
+
+    @pytest.mark.parametrize("used", ["a", "b", None])
+    def test_an_empty_log_in_a_second_directory_goes(self, machine: Machine, used: str | None) -> None:
+        """A directory that failed while the log was made there, and is whole again."""
+        for directory in ("a", "b"):
+            log = machine.start(directory).get_or_create_log("orders", 0, ORDERS_ID)
+            if directory == used:
+                log.append(BATCH)
+            machine.crash()
+        manager = machine.start("a", "b", topics=orders())
+        log = manager.get_or_create_log("orders", 0, ORDERS_ID)
+        assert log.end_offset == (0 if used is None else 1)
+        assert manager.offline_directories() == []
+        kept = "b" if used == "b" else "a"
+        assert [name for name in ("a", "b") if "orders-0" in machine.directories(name)] == [kept]
 
     def test_a_start_that_failed_leaves_no_mark_of_a_clean_shutdown(self, machine: Machine) -> None:
         manager = machine.start()
