@@ -9,18 +9,20 @@ frames and the length of a larger one, which then gets a buffer of its own, for 
 
 Sending: runs of bytes are gathered into one `sendmsg`; file ranges follow with `sendfile`, at most SENDFILE_LIMIT bytes a
 call, which is where its cost a byte is lowest; a range too small to be worth a call is read and gathered. A file
-that turns out to be shorter than its range ends the connection: the length in the header has already promised it.
+that turns out to be shorter than its range, or cannot be read, ends the connection: the length in the header has already
+promised it. The owner of what cannot be read is told, so that who asks again gets an error in words.
 
 Concurrency: a connection belongs to its processor's thread.
 """
 
+from libc.errno cimport EIO
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove
 from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool
 from kcore.network.receive_buffer cimport BufferPool, RECEIVE_CHUNK, buffer_capacity, pool_give, pool_take
 from kcore.network.request_timing cimport timings_trim
-from kcore.network.response cimport Response, ResponsePart, release_part, response_free
+from kcore.network.response cimport Response, ResponsePart, part_unreadable, release_part, response_free
 from kcore.platform.disk cimport DiskOperations, iovec
 from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream
 
@@ -181,9 +183,7 @@ cdef bint copy_file_range(ResponsePart* part, const DiskOperations* disk) noexce
     if data == NULL:
         return False
     size = disk.pread(disk.context, part.descriptor, data, <size_t>part.size_bytes, part.position)
-    if part.release != NULL:
-        part.release(part.owner)
-        part.release = NULL
+    part_unreadable(part, <int>min(size, <int64_t>0))
     part.data = data
     part.capacity_bytes = part.size_bytes
     return size == part.size_bytes
@@ -256,6 +256,9 @@ cdef int64_t send_file_range(Connection* connection, const DiskOperations* disk)
     cdef int64_t size = connection.stream.sendfile(
         connection.stream, disk, part.descriptor, part.position + connection.head_sent,
         <size_t>(left if left < SENDFILE_LIMIT else SENDFILE_LIMIT))
+    if size == -EIO:
+        # No error of sockets: the owner has to end what its readers would ask for again and again.
+        part_unreadable(part, -EIO)
     return size if size != 0 else -1
 
 

@@ -6,7 +6,8 @@ writes them from the sum of the parts.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-ctypedef void (*PartRelease)(void* owner) noexcept nogil
+# `error` is 0, or the negated errno with which the file could not be read.
+ctypedef void (*PartRelease)(void* owner, int error) noexcept nogil
 
 cdef struct ResponsePart:
     uint8_t* data                # malloc'ed and ours, or NULL for a file range
@@ -14,7 +15,7 @@ cdef struct ResponsePart:
     int64_t position
     int64_t size_bytes
     int64_t capacity_bytes       # of `data`
-    PartRelease release          # called with `owner` when the range was sent or given up; may be NULL
+    PartRelease release          # called with `owner` when the range was sent, given up or unreadable; may be NULL
     void* owner
 
 cdef struct Response:
@@ -54,3 +55,5 @@ cdef int64_t response_size(const Response* response) noexcept nogil
 cdef bint response_seal(Response* response) noexcept nogil
 # Frees one part that was taken out of a response.
 cdef void release_part(ResponsePart* part) noexcept nogil
+# Tells the owner of a file range that it cannot be read.
+cdef void part_unreadable(ResponsePart* part, int error) noexcept nogil

@@ -329,7 +329,7 @@ cdef class Log(LocalLog):
             self.fail(outcome, work)
             raise OSError(-outcome, f"{strerror(-outcome)}: {ROOM_REMEDY.decode()}", self.directory)
         code = self.fail(outcome, work)
-        self.raise_error(code, f"{strerror(-outcome)} while {work.decode()}: {self.directory}")
+        self.raise_error(code, str(OSError(-outcome, f"{strerror(-outcome)} while {work.decode()}", self.directory)))
         return -1
 
     def update_config(self, config not None):

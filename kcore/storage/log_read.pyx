@@ -45,7 +45,9 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
     cdef int outcome
     header.size_bytes = 0
     while True:
-        outcome = segment_open(segment)
+        outcome = -atomic_load_32(&segment.unreadable_errno)
+        if outcome == 0:
+            outcome = segment_open(segment)
         if outcome >= 0 and position < 0:
             outcome = segment_find_offset(segment, offset, end, &header, &position)
         elif outcome >= 0 and (position == end or max_bytes < end - position):

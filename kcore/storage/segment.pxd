@@ -23,6 +23,7 @@ cdef struct LogSegment:
     bint appended                # since its indexes were last finished
     int32_t indexes_unsynced     # finished, but their files are not on the device yet
     int32_t indexes_are_wrong    # they contradicted the log: not believed, and built anew by the next load
+    int32_t unreadable_errno     # met while it was sent; its log goes offline with the next read of it
     int32_t let_go               # its log is done with it: whoever still holds it keeps it open
     int32_t unmade               # without files yet: they come when the segment is opened for its first record
     int64_t base_offset
@@ -78,6 +79,8 @@ cdef void segment_index_batch(LogSegment* segment, const BatchHeader* header, in
 cdef void segment_count_unindexed(LogSegment* segment) noexcept nogil
 # Notes that an index contradicts the .log file, which is what counts. Any thread that holds a reference.
 cdef void segment_distrust_indexes(LogSegment* segment) noexcept nogil
+# Notes that bytes of it cannot be read, by a negated errno. Any thread that holds a reference.
+cdef void segment_note_unreadable(LogSegment* segment, int error) noexcept nogil
 # Data on the device; for a finished segment the indexes too.
 cdef int segment_sync(LogSegment* segment) noexcept nogil
 # No more appends: the last time index entry, the indexes written, the file cut to its size.

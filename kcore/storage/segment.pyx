@@ -196,6 +196,10 @@ cdef void segment_distrust_indexes(LogSegment* segment) noexcept nogil:
         atomic_add_32(&distrusted, 1)
 
 
+cdef void segment_note_unreadable(LogSegment* segment, int error) noexcept nogil:
+    atomic_store_32(&segment.unreadable_errno, -error)
+
+
 def distrusted_index_count() -> int:
     """How many times the indexes of a segment, of any log, were found to be wrong since the process started."""
     return atomic_load_32(&distrusted)

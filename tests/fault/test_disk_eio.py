@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kcore.protocol import apis
 from tests.fault.failing_disk_broker import FailingDiskBroker
 from tests.fault.partition_clients import READERS, SENDERS, TIMEOUT_S, Told
 from tests.invariants.checker import check_files, check_history
-from tests.invariants.history import History, LogView, Outcome, Producer, Send, TopicPartition
+from tests.invariants.history import History, LogView, Outcome, Producer, Read, Send, TopicPartition
 from tests.invariants.log_files import read_directory
+from tests.raw_client import RawClient
 
 TOPIC = "orders"
 # How long clients try: what must get through, on a loaded machine, and what nobody serves any more.
@@ -106,6 +108,22 @@ class Scene:
             assert time.monotonic() < deadline, "the partition is led still"
         assert error.code() == KafkaError.LEADER_NOT_AVAILABLE
 
+    def read(self, client: str, wanted: Mapping[TopicPartition, int], patience_s: float) -> int:
+        """How many records a consumer has got, noted in the history."""
+        found = READERS[client](self.broker.bootstrap_server, wanted, patience_s)
+        at = time.monotonic_ns()
+        reads = [Read(client, place, *read, at) for place, records in found.items() for read in records.items()]
+        self.history.reads += reads
+        return len(reads)
+
+    def fetch_error(self) -> int:
+        """What a fetch of the failing partition is answered."""
+        partition = {"partition": self.failing.partition, "fetch_offset": 0, "partition_max_bytes": 1_000}
+        fields = {"topics": [{"topic": TOPIC, "partitions": [partition]}], "max_wait_ms": 0, "min_bytes": 0}
+        with RawClient(self.broker.port) as client:
+            answer = client.request(apis.FETCH, 4, fields)
+        return int(answer.responses[0].partitions[0].error_code)
+
     def read_whole(self, client: str) -> None:
         """Both partitions, from their start to their end, noted in the history."""
         at, ends = time.monotonic_ns(), {}
@@ -142,6 +160,10 @@ class Case(NamedTuple):
     client: str
     fast_path: str
     end: str
+
+
+def case_id(part: str | Case) -> str:
+    return part if isinstance(part, str) else "-".join(part)
 
 
 CASES = [
@@ -181,9 +203,7 @@ APPEND_CASES = [(name, case) for name in ("write", "sync") for case in CASES] + 
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "case"), APPEND_CASES, ids=lambda part: part if isinstance(part, str) else "-".join(part)
-)
+@pytest.mark.parametrize(("name", "case"), APPEND_CASES, ids=case_id)
 def test_an_append_that_fails_is_not_acknowledged(tmp_path: Path, name: str, case: Case) -> None:
     fault, client = APPENDS[name], case.client
     with scene(tmp_path, {**fault.properties, "kcli.fast.path.enable": case.fast_path}) as staged:
@@ -197,3 +217,130 @@ def test_an_append_that_fails_is_not_acknowledged(tmp_path: Path, name: str, cas
         staged.send_none(client)
         staged.send_all(client, staged.sound)
         staged.restart_whole(client, case.end)
+
+
+ROLLS = {
+    "segment": ("create", "*.log"),
+    "offset-index": ("pwritev", "*.index*"),
+    "time-index": ("pwritev", "*.timeindex*"),
+    "snapshot": ("create", "*.snapshot*"),
+}
+
+
+@pytest.mark.parametrize("name", ROLLS)
+def test_a_roll_that_fails_ends_the_directory_and_loses_nothing(tmp_path: Path, name: str) -> None:
+    operation, names = ROLLS[name]
+    with scene(tmp_path, {}) as staged:
+        for partition in (staged.failing, staged.sound):
+            staged.send_all("confluent", partition)
+        staged.fail([operation], names)
+        # The second batch still finds room in the segment.
+        told = [one for _ in range(4) for one in staged.send("confluent", staged.failing, 2_000)]
+        assert {one.error for one in told} > {None}
+        line = staged.wait_until_offline()
+        assert "Errno 5" in line, line
+        staged.wait_until_unled()
+        staged.send_none("confluent")
+        staged.send_all("confluent", staged.sound)
+        staged.restart_whole("confluent", "kill")
+
+
+CHECKPOINTS = {
+    "recovery-point": ("create", "recovery-point-offset-checkpoint*"),
+    "high-watermark": ("rename", "replication-offset-checkpoint*"),
+    "leader-epoch": ("fdatasync", "*/leader-epoch-checkpoint*"),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_checkpoint_that_cannot_be_written_ends_the_directory(tmp_path: Path, name: str) -> None:
+    operation, names = CHECKPOINTS[name]
+    with scene(tmp_path, {"log.flush.interval.messages": "1000"}) as staged:
+        staged.fail([operation], names)
+        # Nothing is wrong with the log itself, and what it took is kept.
+        for _ in range(3):
+            staged.send("confluent", staged.failing, 2_000)
+        line = staged.wait_until_offline()
+        assert "Errno 5" in line, line
+        staged.wait_until_unled()
+        staged.send_none("confluent")
+        staged.send_all("confluent", staged.sound)
+        staged.restart_whole("confluent", "stop")
+
+
+# What reads a segment's bytes for an answer: the search for an offset, and the kernel while it sends.
+READS = [("pread", case) for case in CASES] + [("sendfile", case) for case in CASES if case.fast_path == "true"]
+
+
+@pytest.mark.parametrize(("operation", "case"), READS, ids=case_id)
+def test_a_read_that_fails_is_an_error_and_keeps_nobody_from_the_other_directory(
+    tmp_path: Path, operation: str, case: Case
+) -> None:
+    client = case.client
+    with scene(tmp_path, {"kcli.fast.path.enable": case.fast_path}) as staged:
+        for partition in (staged.failing, staged.sound, staged.failing, staged.sound):
+            staged.send_all(client, partition)
+        # Nothing is known of the log but its end, as for most readers.
+        assert staged.broker.stop() == 0
+        staged.broker.start()
+        staged.fail([operation], "*.log")
+        assert staged.read(client, {staged.failing: 0, staged.sound: 2 * BATCH}, TIMEOUT_S) == 2 * BATCH
+        assert staged.read(client, {staged.failing: 1}, 0.5) == 0
+        line = staged.wait_until_offline()
+        assert "[Errno 5]" in line, line
+        assert "while reading the log" in line, line
+        assert staged.fetch_error() == KafkaError.KAFKA_STORAGE_ERROR
+        staged.wait_until_unled()
+        staged.restart_whole(client, case.end)
+
+
+def test_deleted_records_are_not_said_to_be_gone_when_that_cannot_be_kept(tmp_path: Path) -> None:
+    with scene(tmp_path, {}) as staged:
+        for partition in (staged.failing, staged.sound):
+            staged.send_all("confluent", partition)
+        staged.fail(["rename"], "log-start-offset-checkpoint*")
+        admin = AdminClient({"bootstrap.servers": staged.broker.bootstrap_server})
+        asked = admin.delete_records([ConfluentPartition(*staged.failing, 5)], request_timeout=2)
+        with pytest.raises(KafkaException) as refused:
+            next(iter(asked.values())).result(TIMEOUT_S)
+        assert refused.value.args[0].code() in (KafkaError.KAFKA_STORAGE_ERROR, KafkaError._TIMED_OUT)
+        staged.wait_until_offline()
+        staged.restart_whole("confluent", "stop")
+
+
+def create_topic(servers: str, name: str, **configs: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(name, 1, 1, config=configs)])[name].result(TIMEOUT_S)
+
+
+@pytest.mark.parametrize(("operation", "names"), [("mkdir", "*"), ("create", "*/partition.metadata*")])
+def test_a_topic_is_made_where_the_disk_is_sound(tmp_path: Path, operation: str, names: str) -> None:
+    """Also where the failing directory keeps a part of it, which is nothing to the restart."""
+    with scene(tmp_path, {}) as staged:
+        for partition in (staged.failing, staged.sound):
+            staged.send_all("confluent", partition)
+        staged.fail([operation], names)
+        for number in range(2):
+            create_topic(staged.broker.bootstrap_server, f"new-{number}")
+        staged.wait_until_offline()
+        assert len(list((tmp_path / "sound").glob("new-*"))) == 2
+        for number in range(2):
+            to = TopicPartition(f"new-{number}", 0)
+            assert {told.error for told in staged.send("confluent", to)} == {None}
+        staged.restart_whole("confluent", "stop")
+
+
+def test_a_broker_without_any_directory_left_says_so_and_ends(tmp_path: Path) -> None:
+    with scene(tmp_path, FLUSHED) as staged:
+        for partition in (staged.failing, staged.sound):
+            staged.send_all("confluent", partition)
+        staged.broker.fail(["fdatasync"], f"{tmp_path}/*.log")
+        staged.meet_error("confluent")
+        staged.wait_until_offline()
+        told = staged.send("confluent", staged.sound, UNSERVED_MS)
+        assert [one for one in told if one.error is None] == []
+        assert staged.broker.wait() == 1
+        assert "Every log directory failed: the broker stops" in staged.broker.log()
+        assert not list(tmp_path.glob("*/.kafka_cleanshutdown"))
+        staged.broker.start()
+        staged.restart_whole("confluent", "kill")

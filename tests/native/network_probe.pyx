@@ -53,7 +53,7 @@ cdef Disposition echo(void* context, NativeRequest* request, Response* response)
     return RESPONDED
 
 
-cdef void count_release(void* owner) noexcept nogil:
+cdef void count_release(void* owner, int error) noexcept nogil:
     atomic_add_64(&(<State*>owner).released, 1)
 
 

@@ -16,7 +16,7 @@ from kcore.server.fast_path.output cimport (
     put_unsigned_varint,
 )
 from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, ReadResult
-from kcore.storage.segment cimport LogSegment, segment_release
+from kcore.storage.segment cimport LogSegment, segment_note_unreadable, segment_release
 from kcore.storage.transaction_index cimport AbortedTransactions
 
 cdef enum:
@@ -122,7 +122,9 @@ cdef void put_records(FetchAnswer* answer, ReadResult* read) noexcept nogil:
         answer.output.failed = True
 
 
-cdef void release_segment(void* segment) noexcept nogil:
+cdef void release_segment(void* segment, int error) noexcept nogil:
+    if error < 0:
+        segment_note_unreadable(<LogSegment*>segment, error)
     segment_release(<LogSegment*>segment)
 
 
