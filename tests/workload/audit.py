@@ -94,9 +94,17 @@ class Auditor:
 
     def delete_records(self, partition: history.TopicPartition, offset: int) -> RecordsDeleted:
         """What is below an offset goes at once, whatever retention says."""
+        deadline = time.monotonic() + TIMEOUT_S
         wanted = TopicPartition(*partition, offset)
-        answer = self.admin.delete_records([wanted], request_timeout=TIMEOUT_S)[wanted].result(TIMEOUT_S)
-        return RecordsDeleted(partition, answer.low_watermark, time.monotonic_ns())
+        while True:
+            try:
+                answer = self.admin.delete_records([wanted], request_timeout=TIMEOUT_S)[wanted].result(TIMEOUT_S)
+            except KafkaException as failure:
+                # librdkafka looks for the leader among the brokers that it has a connection to.
+                if failure.args[0].code() not in RETRIED or time.monotonic() > deadline:
+                    raise
+                continue
+            return RecordsDeleted(partition, answer.low_watermark, time.monotonic_ns())
 
     def committed(self, groups: Iterable[str], topic: str, partitions: int) -> list[Committed]:
         told = []
