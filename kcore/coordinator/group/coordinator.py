@@ -1,12 +1,10 @@
-"""The group coordinator's I/O: groups and their timers, committed offsets and their log (Kafka's `GroupCoordinator`).
+"""The group coordinator (Kafka's `GroupCoordinatorService`): which shard serves a group, loading and unloading.
 
-Concurrency: each group has a lock, held while an event runs through its state machine and the effects are carried out,
-so that answers leave in the order of events. A partition of `__consumer_offsets` serves once its offsets are loaded;
-until then its groups are answered COORDINATOR_LOAD_IN_PROGRESS.
+A partition of `__consumer_offsets` that this broker leads is a shard. It is announced as soon as the leadership is
+known, and answers COORDINATOR_LOAD_IN_PROGRESS until its records have been read back; what belongs to a partition led
+elsewhere is answered NOT_COORDINATOR.
 
-Membership lives in memory: after a restart members are unknown and join again, while committed offsets are read back.
-A group that nobody is in and that has no offsets ends at the next `end_idle_groups` (Kafka's `cleanupGroupMetadata`),
-and with it the memory of its generation; who still held it is answered COORDINATOR_NOT_AVAILABLE, and asks again.
+Concurrency: the table of shards has a lock, under which nothing is taken; a shard has its own (`shard.py`).
 """
 
 from __future__ import annotations
@@ -16,69 +14,42 @@ from threading import Lock
 
 from kcore import uuid
 from kcore.coordinator.group import codes
-from kcore.coordinator.group.effects import Reply, StartTimer
-from kcore.coordinator.group.offset_log import OffsetLog
-from kcore.coordinator.group.offsets import CommittedOffset, Offsets
+from kcore.coordinator.group.group_log import GroupLog
 from kcore.coordinator.group.partitioner import partition_for
-from kcore.coordinator.group.state import Group, JoinAttempt, join_failure, sync_failure
+from kcore.coordinator.group.replay import Replay
+from kcore.coordinator.group.shard import GroupShard, Surroundings
+from kcore.coordinator.group.state import JoinAttempt, join_failure, sync_failure
 from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Protocol
+    from typing import Any
 
     from kcore.config.broker import BrokerConfig
-    from kcore.coordinator.group.effects import Effect
-    from kcore.coordinator.group.offsets import TopicPartition
-    from kcore.purgatory.timer import TimerHandle
+    from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
+    from kcore.coordinator.group.shard import Responder, Scheduler
     from kcore.replication.partition import Partition
 
-    class Responder(Protocol):
-        """What answers a request: a RequestContext."""
-
-        def respond(self, fields: Mapping[str, Any]) -> None: ...
-
-    class Scheduler(Protocol):
-        """What runs a callable on a handler thread later."""
-
-        def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle: ...
-
-
 LOG = get_logger("kcore.coordinator.group")
-
-
-class GroupSlot:
-    """A group with its lock and running timers."""
-
-    __slots__ = ("group", "lock", "timers")
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.lock = Lock()
-        self.timers: dict[tuple[str, ...], TimerHandle] = {}
 
 
 class GroupCoordinator:
     """Serves the groups whose partition of `__consumer_offsets` this broker leads.
 
-    `timer` runs callables on handler threads; `now_ms` is the wall clock of commits.
+    `timer` runs callables on handler threads; `now_ms` is the wall clock.
     """
 
     def __init__(self, config: BrokerConfig, timer: Scheduler, now_ms: Callable[[], int]) -> None:
         # What is configured counts until there is a topic, which keeps its number of partitions.
         self._partition_count = config.number("offsets.topic.num.partitions")
-        self._initial_rebalance_delay_ms = config.number("group.initial.rebalance.delay.ms")
-        self._max_size = config.number("group.max.size")
         self._min_session_timeout_ms = config.number("group.min.session.timeout.ms")
         self._max_session_timeout_ms = config.number("group.max.session.timeout.ms")
-        self._max_metadata_length = config.number("offset.metadata.max.bytes")
         self._timer = timer
-        self._now_ms = now_ms
-        self._slots: dict[str, GroupSlot] = {}
-        self._logs: dict[int, OffsetLog] = {}
-        self._loading: set[int] = set()
-        self._lock = Lock()  # guards the three above
+        self._surroundings = Surroundings(config, timer, steady_clock(now_ms()), now_ms)
+        self._lock = Lock()  # guards the next
+        self._shards: dict[int, GroupShard] = {}
+        self._elsewhere = GroupShard(self._surroundings, codes.NOT_COORDINATOR)
 
     # --- partitions of __consumer_offsets ---------------------------------------------------------------------------
 
@@ -90,66 +61,73 @@ class GroupCoordinator:
         """A partition, one of so many, is about to be loaded."""
         with self._lock:
             self._partition_count = partition_count
-            self._loading.add(index)
+            self._shards[index] = GroupShard(self._surroundings)
 
     def load(self, partition: Partition) -> None:
-        """Reads the commits of an announced partition back; its groups are served from then on."""
-        log = OffsetLog(partition, Offsets())
+        """Reads the records of an announced partition back; its groups are served from then on.
+
+        What cannot be read to its end is not served at all: a group that went on from an older commit would read
+        twice, and overwrite the newer one.
+        """
+        shard = self._shards.get(partition.index)
+        if shard is None:
+            return
+        started_ns = time.monotonic_ns()
+        log = GroupLog(partition)
+        loaded = Replay(str(log))
         try:
-            count = log.load()
-            with self._lock:
-                if partition.index in self._loading:
-                    self._logs[partition.index] = log
-        finally:
-            with self._lock:
-                self._loading.discard(partition.index)
-        if count:
-            LOG.info("Loaded %d records of committed offsets from %s-%d", count, partition.topic, partition.index)
+            for batch in log.read():
+                loaded.take_batch(batch)
+        except BaseException:
+            LOG.error("The groups of %s are not served: restart the broker once its log can be read", log)
+            self._give_up(partition.index, shard)
+            raise
+        if shard.open(log, loaded) and loaded.record_count:
+            elapsed_ms = (time.monotonic_ns() - started_ns) // 1_000_000
+            LOG.info("Loaded %d records of groups and offsets from %s in %d ms", loaded.record_count, log, elapsed_ms)
+
+    def _give_up(self, index: int, shard: GroupShard) -> None:
+        with self._lock:
+            shard.error = codes.NOT_COORDINATOR
+            if self._shards.get(index) is shard:
+                del self._shards[index]
 
     def unload(self, index: int) -> None:
         """The partition is no longer ours; its groups end on a handler thread, since the caller may hold any lock."""
         with self._lock:
-            self._logs.pop(index, None)
-            self._loading.discard(index)
-            lost = [slot for group_id, slot in self._slots.items() if self.partition_for(group_id) == index]
-            for slot in lost:
-                del self._slots[slot.group.group_id]
-        if lost:
-            self._timer.schedule(0, lambda: self._end(lost))
-
-    def _end(self, slots: list[GroupSlot]) -> None:
-        for slot in slots:
-            with slot.lock:
-                self._carry_out(slot, slot.group.end(codes.NOT_COORDINATOR))
+            shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.error = codes.NOT_COORDINATOR
+            self._timer.schedule(0, lambda: shard.close(codes.NOT_COORDINATOR))
 
     def end_idle_groups(self) -> None:
         """Forgets the groups that have neither members nor offsets; to be called now and then."""
-        for group_id, slot in list(self._slots.items()):
-            with slot.lock, self._lock:
-                log = self._logs.get(self.partition_for(group_id))
-                if slot.group.is_idle and log is not None and not log.offsets.of_group(group_id):
-                    self._carry_out(slot, slot.group.end(codes.COORDINATOR_NOT_AVAILABLE))
-                    self._slots.pop(group_id, None)
+        for shard in self._all_shards():
+            shard.end_idle_groups()
 
     def coordinates(self, index: int) -> bool:
-        """Whether this partition's groups are served here, at the latest when its commits have been read back."""
-        return index in self._loading or index in self._logs
+        """Whether this partition's groups are served here, at the latest when its records have been read back."""
+        return index in self._shards
 
-    def _availability_error(self, group_id: str) -> int:
-        index = self.partition_for(group_id)
-        if index in self._loading:
-            return codes.COORDINATOR_LOAD_IN_PROGRESS
-        return codes.NONE if index in self._logs else codes.NOT_COORDINATOR
+    def _shard(self, group_id: str) -> GroupShard:
+        """The group's shard; one that refuses everything for a group of another broker's."""
+        return self._shards.get(self.partition_for(group_id), self._elsewhere)
+
+    def _all_shards(self) -> list[GroupShard]:
+        with self._lock:
+            return list(self._shards.values())
 
     # --- membership -------------------------------------------------------------------------------------------------
 
     def join(self, context: Responder, request: Any, client_id: str, client_host: str, needs_member_id: bool) -> None:
         """JoinGroup; `needs_member_id`: a client new enough is first told its member id (KIP-394)."""
-        error = self._join_error(request)
+        shard = self._shard(request.group_id)
+        error = shard.error if request.group_id else codes.INVALID_GROUP_ID
+        if not error and not self._is_session_timeout(request.session_timeout_ms):
+            error = codes.INVALID_SESSION_TIMEOUT
         if error:
             context.respond(join_failure(error, request.member_id))
             return
-        slot = self._slot(request.group_id)
         attempt = JoinAttempt(
             token=context,
             member_id=request.member_id,
@@ -163,95 +141,37 @@ class GroupCoordinator:
             rebalance_timeout_ms=max(request.rebalance_timeout_ms, 0) or request.session_timeout_ms,
             group_instance_id=request.group_instance_id,
         )
-        with slot.lock:
-            self._carry_out(slot, slot.group.join(attempt, clock_ms()))
+        shard.join(request.group_id, attempt)
 
-    def _join_error(self, request: Any) -> int:
-        if not request.group_id:
-            return codes.INVALID_GROUP_ID
-        error = self._availability_error(request.group_id)
-        if error:
-            return error
-        if not self._min_session_timeout_ms <= request.session_timeout_ms <= self._max_session_timeout_ms:
-            return codes.INVALID_SESSION_TIMEOUT
-        is_known = request.group_id in self._slots or not request.member_id
-        return codes.NONE if is_known else codes.UNKNOWN_MEMBER_ID
+    def _is_session_timeout(self, timeout_ms: int) -> bool:
+        return self._min_session_timeout_ms <= timeout_ms <= self._max_session_timeout_ms
 
     def sync(self, context: Responder, request: Any) -> None:
         """SyncGroup."""
-        slot, error = self._known_slot(request.group_id)
-        if slot is None:
-            context.respond(sync_failure(error))
+        if not request.group_id:
+            context.respond(sync_failure(codes.INVALID_GROUP_ID))
             return
-        assignments = {entry.member_id: bytes(entry.assignment) for entry in request.assignments}
-        with slot.lock:
-            effects = slot.group.sync(
-                context,
-                request.member_id,
-                request.generation_id,
-                assignments,
-                request.protocol_type,
-                request.protocol_name,
-                clock_ms(),
-            )
-            self._carry_out(slot, effects)
+        self._shard(request.group_id).sync(
+            context,
+            request.group_id,
+            request.member_id,
+            request.generation_id,
+            {entry.member_id: bytes(entry.assignment) for entry in request.assignments},
+            request.protocol_type,
+            request.protocol_name,
+        )
 
     def heartbeat(self, group_id: str, member_id: str, generation_id: int) -> int:
         """Heartbeat: the wire code."""
-        slot, error = self._known_slot(group_id)
-        if slot is None:
-            return error
-        with slot.lock:
-            return slot.group.heartbeat(member_id, generation_id, clock_ms())
+        if not group_id:
+            return codes.INVALID_GROUP_ID
+        return self._shard(group_id).heartbeat(group_id, member_id, generation_id)
 
     def leave(self, group_id: str, member_ids: list[str]) -> tuple[int, list[int]]:
         """LeaveGroup: the wire code of the request, and one for each member."""
-        slot, error = self._known_slot(group_id)
-        if slot is None:
-            return error if error != codes.UNKNOWN_MEMBER_ID else codes.NONE, [error] * len(member_ids)
-        results = []
-        with slot.lock:
-            for member_id in member_ids:
-                error, effects = slot.group.leave(member_id, clock_ms())
-                self._carry_out(slot, effects)
-                results.append(error)
-        return codes.NONE, results
-
-    def _slot(self, group_id: str) -> GroupSlot:
-        with self._lock:
-            slot = self._slots.get(group_id)
-            if slot is None:
-                group = Group(group_id, self._initial_rebalance_delay_ms, self._max_size)
-                slot = self._slots[group_id] = GroupSlot(group)
-            return slot
-
-    def _known_slot(self, group_id: str) -> tuple[GroupSlot | None, int]:
-        error = codes.INVALID_GROUP_ID if not group_id else self._availability_error(group_id)
-        if error:
-            return None, error
-        slot = self._slots.get(group_id)
-        return slot, codes.NONE if slot is not None else codes.UNKNOWN_MEMBER_ID
-
-    def _carry_out(self, slot: GroupSlot, effects: list[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Reply):
-                effect.token.respond(effect.fields)  # type: ignore[attr-defined]
-            else:
-                running = slot.timers.pop(effect.name, None)
-                if running is not None:
-                    running.cancel()
-                if isinstance(effect, StartTimer):
-                    self._start_timer(slot, effect)
-
-    def _start_timer(self, slot: GroupSlot, effect: StartTimer) -> None:
-        def ring() -> None:
-            with slot.lock:
-                # A timer that was replaced while it rang has nothing to say.
-                if slot.timers.get(effect.name) is handle:
-                    del slot.timers[effect.name]
-                    self._carry_out(slot, slot.group.on_timer(effect.name, clock_ms()))
-
-        handle = slot.timers[effect.name] = self._timer.schedule(effect.delay_ms, ring)
+        if not group_id:
+            return codes.INVALID_GROUP_ID, [codes.INVALID_GROUP_ID] * len(member_ids)
+        return self._shard(group_id).leave(group_id, member_ids)
 
     # --- offsets ----------------------------------------------------------------------------------------------------
 
@@ -262,78 +182,45 @@ class GroupCoordinator:
         generation_id: int,
         offsets: Mapping[TopicPartition, tuple[int, int, str | None]],
     ) -> dict[TopicPartition, int]:
-        """OffsetCommit of (offset, leader epoch, metadata): a wire code for each partition.
-
-        A group's lock is held until the commit is written, so that none of an old generation follows one of the next.
-        """
-        error = self._availability_error(group_id)
-        if error:
-            return dict.fromkeys(offsets, error)
-        slot = self._slots.get(group_id)
-        if slot is None:
-            # Offsets kept in Kafka by a client that manages its partitions itself.
-            error = codes.NONE if generation_id < 0 else self._no_member(group_id)
-            return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
-        with slot.lock:
-            error = slot.group.commit_error(member_id, generation_id, clock_ms())
-            return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
-
-    def _no_member(self, group_id: str) -> int:
-        """A member's commit to a group without members: one that has offsets is known, without that member."""
-        log = self._logs.get(self.partition_for(group_id))
-        known = log is not None and log.offsets.of_group(group_id)
-        return codes.UNKNOWN_MEMBER_ID if known else codes.ILLEGAL_GENERATION
-
-    def _store(
-        self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, int, str | None]]
-    ) -> dict[TopicPartition, int]:
-        log = self._logs.get(self.partition_for(group_id))
-        if log is None:
-            return dict.fromkeys(offsets, codes.NOT_COORDINATOR)
-        now_ms = self._now_ms()
-        accepted = {}
-        results = {}
-        for place, (offset, leader_epoch, metadata) in offsets.items():
-            # Kafka calls the limit bytes, and counts characters.
-            if metadata is not None and len(metadata) > self._max_metadata_length:
-                results[place] = codes.OFFSET_METADATA_TOO_LARGE
-            else:
-                accepted[place] = CommittedOffset(offset, leader_epoch, metadata or "", now_ms)
-        error = log.append(group_id, accepted, now_ms) if accepted else codes.NONE
-        results.update(dict.fromkeys(accepted, error))
-        return results
+        """OffsetCommit of (offset, leader epoch, metadata): a wire code for each partition."""
+        return self._shard(group_id).commit(group_id, member_id, generation_id, offsets)
 
     def fetch_offsets(self, group_id: str) -> tuple[int, Mapping[TopicPartition, CommittedOffset]]:
         """OffsetFetch: a wire code and everything that the group committed."""
-        error = self._availability_error(group_id)
-        if error:
-            return error, {}
-        log = self._logs.get(self.partition_for(group_id))
-        return (codes.NOT_COORDINATOR, {}) if log is None else (codes.NONE, log.offsets.of_group(group_id))
+        return self._shard(group_id).fetch_offsets(group_id)
 
     def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
         """Every group coordinated here with what it has committed, members or not, as it is at the moment."""
-        with self._lock:
-            logs = list(self._logs.values())
-        return [(group_id, dict(log.offsets.of_group(group_id))) for log in logs for group_id in log.offsets.groups()]
+        everything: list[tuple[str, Mapping[TopicPartition, CommittedOffset]]] = []
+        for shard in self._all_shards():
+            with shard.lock:
+                offsets = shard.offsets
+                everything += [(group_id, dict(offsets.of_group(group_id))) for group_id in offsets.groups()]
+        return everything
 
     def group_states(self) -> list[tuple[str, str, int]]:
         """(group, state, number of members) of the groups in memory."""
-        with self._lock:
-            groups = [slot.group for slot in self._slots.values()]
-        return [(group.group_id, group.state, len(group.members)) for group in groups]
+        states: list[tuple[str, str, int]] = []
+        for shard in self._all_shards():
+            with shard.lock:
+                states += [(group.group_id, group.state, len(group.members)) for group in shard.groups.values()]
+        return states
 
     def forget_topic(self, topic: str) -> None:
-        """A topic was deleted: its committed offsets go with it (Kafka's `handleDeletedPartitions`)."""
-        with self._lock:
-            logs = list(self._logs.values())
-        for log in logs:
-            log.forget_topic(topic, self._now_ms())
+        """A topic was deleted: its committed offsets go with it (Kafka's `onPartitionsDeleted`)."""
+        done = [shard.forget_topic(topic) for shard in self._all_shards()]
+        if not all(done):
+            LOG.warn("Some offsets of topic %s, which was deleted, could not be removed", topic)
 
 
-def clock_ms() -> int:
-    """Milliseconds of a clock that never goes back."""
-    return time.monotonic_ns() // 1_000_000
+def steady_clock(start_ms: int) -> Callable[[], int]:
+    """Milliseconds since 1970 as the wall clock had them at `start_ms`, of a clock that never goes back."""
+    ahead_ms = start_ms - time.monotonic_ns() // 1_000_000
+
+    def clock_ms() -> int:
+        return time.monotonic_ns() // 1_000_000 + ahead_ms
+
+    return clock_ms
 
 
 def new_suffix() -> str:

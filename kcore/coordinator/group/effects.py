@@ -1,10 +1,13 @@
-"""What a group's state machine asks of the world. The coordinator carries effects out, in order, after each event."""
+"""What a group's state machine asks of the world. A shard carries effects out, in order, after each event."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from kcore.coordinator.group.records import Pair
 
 
 class Reply:
@@ -45,5 +48,21 @@ class StopTimer:
         return f"StopTimer({self.name!r})"
 
 
+class Persist:
+    """Append these records, then give the group `on_persisted(event, error, now_ms)` and carry out what follows.
+
+    With an error nothing was kept. `event` is the group's own note of what the records are about.
+    """
+
+    __slots__ = ("event", "records")
+
+    def __init__(self, records: Sequence[Pair], event: object) -> None:
+        self.records = records
+        self.event = event
+
+    def __repr__(self) -> str:
+        return f"Persist({self.records!r}, {self.event!r})"
+
+
 if TYPE_CHECKING:
-    Effect = Reply | StartTimer | StopTimer
+    Effect = Reply | StartTimer | StopTimer | Persist

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.coordinator.group.effects import Effect
+    from kcore.coordinator.group.records import GroupMetadata
 
 EMPTY = "Empty"
 PREPARING_REBALANCE = "PreparingRebalance"
@@ -116,6 +117,40 @@ class Group:
         self.initial_delay_left_ms = 0
         self.member_added = False
         self.now_ms = 0  # the time of the event being handled
+
+    # --- what was kept ----------------------------------------------------------------------------------------------
+
+    def restore(self, metadata: GroupMetadata, now_ms: int) -> list[Effect]:
+        """A new group takes up what was kept of it: its members are members, and their sessions start anew."""
+        self.now_ms = now_ms
+        self.generation_id = metadata.generation_id
+        self.protocol_type = metadata.protocol_type or None
+        self.protocol_name = metadata.protocol_name
+        self.leader_id = metadata.leader_id
+        self.state = STABLE if metadata.members else EMPTY
+        effects: list[Effect] = []
+        for kept in metadata.members:
+            member = Member(
+                kept.member_id,
+                kept.client_id,
+                kept.client_host,
+                metadata.protocol_type,
+                [(metadata.protocol_name or "", kept.subscription)],
+                kept.session_timeout_ms,
+                kept.rebalance_timeout_ms,
+                kept.group_instance_id,
+            )
+            member.is_new = False
+            member.assignment = kept.assignment
+            self._extend_session(member)
+            self.members[member.member_id] = member
+            effects.append(StartTimer(("session", member.member_id), member.session_timeout_ms))
+        return effects
+
+    def on_persisted(self, event: object, error: int, now_ms: int) -> list[Effect]:
+        """What was asked to be kept has been, or has not (`error`)."""
+        self.now_ms = now_ms
+        return []
 
     # --- joining ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from kcore.coordinator.group.records import GroupMetadata, MemberMetadata, group_metadata
 from kcore.protocol import apis
 from kcore.protocol.message import Message
 from kcore.record.encoder import encode_batch
@@ -172,6 +173,28 @@ def test_record_that_cannot_be_read_hides_no_other(make_broker: MakeBroker) -> N
     run_what_is_scheduled(again)
     with connect(again) as client:
         assert committed(client, "readers", "read") == 5
+
+
+def test_members_kept_in_the_log_are_members_after_a_restart(make_broker: MakeBroker) -> None:
+    broker = make_broker(offsets_topic_num_partitions="1")
+    broker.startup()
+    member = MemberMetadata("m-1", None, "client", "/127.0.0.1", 60_000, 10_000, b"topics", b"all")
+    group = GroupMetadata("consumer", 7, "range", "m-1", 1_600_000_000_000, [member])
+    with connect(broker) as client:
+        client.create_topic("read")
+        coordinator(client, "readers")
+        partition = broker.replica_manager.partition("__consumer_offsets", 0)
+        batch = encode_batch([group_metadata("readers", group)], timestamp=0)
+        assert partition.append_records(batch, -1, internal=True).error == 0
+    broker.shutdown()
+    again = make_broker(offsets_topic_num_partitions="1")
+    again.startup()
+    run_what_is_scheduled(again)
+    with connect(again) as client:
+        heartbeat = {"group_id": "readers", "member_id": "m-1", "generation_id": 7}
+        assert client.request(apis.HEARTBEAT, 2, heartbeat).error_code == 0
+        assert commit(client, "readers", "read", 5, "m-1", 7) == 0
+        assert client.request(apis.SYNC_GROUP, 2, {**heartbeat, "assignments": []}).assignment == b"all"
 
 
 def test_offsets_go_with_their_topic(started: Broker) -> None:

@@ -1,0 +1,218 @@
+"""The records of `__consumer_offsets`: each kind made, and taken apart again (Kafka's `GroupCoordinatorRecordHelpers`).
+
+A record's key begins with its version, which says what kind it is (`KINDS`, CoordinatorRecordType of Kafka 4.1); the
+value has versions of its own, and a null value is a tombstone. Committed offsets are written with key version 1 and
+value version 3, a classic group's state with key version 2 and value version 3, as Apache Kafka 3.9 writes them; every
+version of a value is read. Pure: bytes and values, no I/O.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group.offsets import CommittedOffset
+from kcore.protocol.records import GROUP_METADATA_KEY, GROUP_METADATA_VALUE, OFFSET_COMMIT_KEY, OFFSET_COMMIT_VALUE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from kcore.coordinator.group.offsets import TopicPartition
+
+    Pair: TypeAlias = tuple[bytes, bytes | None]
+    """A record's key, and its value or a tombstone."""
+
+LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, GROUP_METADATA = 0, 1, 2
+KINDS = (
+    "LegacyOffsetCommit",
+    "OffsetCommit",
+    "GroupMetadata",
+    "ConsumerGroupMetadata",
+    "ConsumerGroupPartitionMetadata",
+    "ConsumerGroupMemberMetadata",
+    "ConsumerGroupTargetAssignmentMetadata",
+    "ConsumerGroupTargetAssignmentMember",
+    "ConsumerGroupCurrentMemberAssignment",
+    "ShareGroupPartitionMetadata",
+    "ShareGroupMemberMetadata",
+    "ShareGroupMetadata",
+    "ShareGroupTargetAssignmentMetadata",
+    "ShareGroupTargetAssignmentMember",
+    "ShareGroupCurrentMemberAssignment",
+    "ShareGroupStatePartitionMetadata",
+    "ConsumerGroupRegularExpression",
+)
+OFFSET_COMMIT_VALUE_VERSION = 3
+GROUP_METADATA_VALUE_VERSION = 3
+NO_TIMEOUT = -1
+
+
+class MemberMetadata:
+    """What is kept of a member of a classic group; times in milliseconds."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "group_instance_id",
+        "member_id",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "subscription",
+    )
+
+    def __init__(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        subscription: bytes,
+        assignment: bytes,
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.session_timeout_ms = session_timeout_ms
+        self.subscription = subscription
+        self.assignment = assignment
+
+
+class GroupMetadata:
+    """A classic group as it was last kept; `current_state_timestamp_ms` is -1 where nobody noted it (value v0, v1)."""
+
+    __slots__ = (
+        "current_state_timestamp_ms",
+        "generation_id",
+        "leader_id",
+        "members",
+        "protocol_name",
+        "protocol_type",
+    )
+
+    def __init__(
+        self,
+        protocol_type: str,
+        generation_id: int,
+        protocol_name: str | None,
+        leader_id: str | None,
+        current_state_timestamp_ms: int,
+        members: Sequence[MemberMetadata],
+    ) -> None:
+        self.protocol_type = protocol_type
+        self.generation_id = generation_id
+        self.protocol_name = protocol_name
+        self.leader_id = leader_id
+        self.current_state_timestamp_ms = current_state_timestamp_ms
+        self.members = members
+
+
+# --- committed offsets ----------------------------------------------------------------------------------------------
+
+
+def offset_commit(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Pair:
+    """A committed offset."""
+    value = OFFSET_COMMIT_VALUE.encode(
+        OFFSET_COMMIT_VALUE_VERSION,
+        {
+            "offset": committed.offset,
+            "leader_epoch": committed.leader_epoch,
+            "metadata": committed.metadata,
+            "commit_timestamp": committed.commit_timestamp_ms,
+        },
+    )
+    return offset_commit_key(group_id, topic, partition), value
+
+
+def offset_commit_tombstone(group_id: str, topic: str, partition: int) -> Pair:
+    """A committed offset that counts no longer."""
+    return offset_commit_key(group_id, topic, partition), None
+
+
+def offset_commit_key(group_id: str, topic: str, partition: int) -> bytes:
+    """What a committed offset is kept under."""
+    return OFFSET_COMMIT_KEY.encode(OFFSET_COMMIT, {"group": group_id, "topic": topic, "partition": partition})
+
+
+def decode_offset_commit_key(key: bytes) -> tuple[str, TopicPartition]:
+    """The group, and the topic and partition."""
+    _, fields = OFFSET_COMMIT_KEY.decode(key)
+    return fields.group, (fields.topic, fields.partition)
+
+
+def decode_offset_commit_value(value: bytes) -> CommittedOffset:
+    """A committed offset, whichever version it was written in."""
+    _, fields = OFFSET_COMMIT_VALUE.decode(value)
+    return CommittedOffset(fields.offset, fields.leader_epoch, fields.metadata, fields.commit_timestamp)
+
+
+# --- classic groups -------------------------------------------------------------------------------------------------
+
+
+def group_metadata(group_id: str, metadata: GroupMetadata) -> Pair:
+    """A classic group's state."""
+    value = GROUP_METADATA_VALUE.encode(
+        GROUP_METADATA_VALUE_VERSION,
+        {
+            "protocol_type": metadata.protocol_type,
+            "generation": metadata.generation_id,
+            "protocol": metadata.protocol_name,
+            "leader": metadata.leader_id,
+            "current_state_timestamp": metadata.current_state_timestamp_ms,
+            "members": [
+                {
+                    "member_id": member.member_id,
+                    "group_instance_id": member.group_instance_id,
+                    "client_id": member.client_id,
+                    "client_host": member.client_host,
+                    "rebalance_timeout": member.rebalance_timeout_ms,
+                    "session_timeout": member.session_timeout_ms,
+                    "subscription": member.subscription,
+                    "assignment": member.assignment,
+                }
+                for member in metadata.members
+            ],
+        },
+    )
+    return group_metadata_key(group_id), value
+
+
+def group_metadata_tombstone(group_id: str) -> Pair:
+    """A classic group that is no more."""
+    return group_metadata_key(group_id), None
+
+
+def group_metadata_key(group_id: str) -> bytes:
+    """What a classic group's state is kept under."""
+    return GROUP_METADATA_KEY.encode(GROUP_METADATA, {"group": group_id})
+
+
+def decode_group_metadata_key(key: bytes) -> str:
+    """The group."""
+    group_id: str = GROUP_METADATA_KEY.decode(key)[1].group
+    return group_id
+
+
+def decode_group_metadata_value(value: bytes) -> GroupMetadata:
+    """A classic group's state, whichever version it was written in."""
+    _, fields = GROUP_METADATA_VALUE.decode(value)
+    members = [
+        MemberMetadata(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            # Value v0 has one timeout for both.
+            member.session_timeout if member.rebalance_timeout == NO_TIMEOUT else member.rebalance_timeout,
+            member.session_timeout,
+            bytes(member.subscription),
+            bytes(member.assignment),
+        )
+        for member in fields.members
+    ]
+    return GroupMetadata(
+        fields.protocol_type, fields.generation, fields.protocol, fields.leader, fields.current_state_timestamp, members
+    )
