@@ -23,19 +23,13 @@ from tests.invariants.history import (
     TopicPartition,
 )
 from tests.invariants.log_files import Batch, DamagedFile, Files
-
-# A check that finds a thousand records missing names the first ones.
-SHOWN = 5
-
-
-class InvariantViolation(AssertionError):
-    def __init__(self, number: int, evidence: str) -> None:
-        super().__init__(f"invariant {number}: {evidence}")
-        self.number = number
+from tests.invariants.ownership import OWNERSHIP_CHECKS
+from tests.invariants.violation import SHOWN
+from tests.invariants.violation import InvariantViolation as InvariantViolation
 
 
 def check_history(history: History) -> None:
-    """Invariants 1, 2, 3, 5, 6 and 9, as far as the history has something on them."""
+    """Invariants 1, 2, 3, 5, 6, 8 and 9, as far as the history has something on them."""
     for check in HISTORY_CHECKS:
         check(history)
 
@@ -466,4 +460,5 @@ HISTORY_CHECKS = (
     check_producers_order,
     check_offsets_are_in_order,
     check_committed_offsets,
+    *OWNERSHIP_CHECKS,
 )

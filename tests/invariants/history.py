@@ -116,6 +116,28 @@ class Committed(NamedTuple):
     at: int = 0
 
 
+class Assignment(NamedTuple):
+    """What one generation of a group gave a member, by the answer to its SyncGroup."""
+
+    group: str
+    generation: int
+    member: str
+    partitions: frozenset[TopicPartition]
+    at: int = 0
+
+
+class Claim(NamedTuple):
+    """A partition in the hands of a member's application, from a generation on: since it was told that the partition is
+    its own, until it gave it up, was told that it had lost it, or died. None: it has it still."""
+
+    group: str
+    generation: int
+    member: str
+    partition: TopicPartition
+    since: int
+    until: int | None = None
+
+
 class Sighting(NamedTuple):
     """An offset's value, as somebody was told it; `source` says who and how."""
 
@@ -136,6 +158,8 @@ class History:
     offsets: list[Offsets] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
+    assignments: list[Assignment] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
     def add_producer(self, producer: Producer) -> None:
         if producer.name in self.producers:
@@ -148,7 +172,8 @@ class History:
             if self.producers.get(producer.name, producer) != producer:
                 raise ValueError(f"two different producers are called {producer.name!r}")
             self.producers[producer.name] = producer
-        for name in ("sends", "reads", "views", "deletions", "offsets", "commits", "committed"):
+        lists = ("sends", "reads", "views", "deletions", "offsets", "commits", "committed", "assignments", "claims")
+        for name in lists:
             getattr(self, name).extend(getattr(other, name))
 
     def forget_from(self, partition: TopicPartition, offset: int) -> None:
