@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 
 from kcore import __version__, errors
-from kcore.coordinator.group.state import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from kcore.coordinator.group.rebalancing import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from kcore.metrics.log_flush import log_flush_total
 from kcore.metrics.process import PROCESS_METRICS, process_samples
 from kcore.metrics.recent_share import RecentShare

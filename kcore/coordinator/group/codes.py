@@ -26,3 +26,6 @@ KAFKA_STORAGE_ERROR = errors.KafkaStorageError.code
 MESSAGE_TOO_LARGE = errors.MessageTooLargeError.code
 RECORD_LIST_TOO_LARGE = errors.RecordListTooLargeError.code
 INVALID_COMMIT_OFFSET_SIZE = errors.InvalidCommitOffsetSizeError.code
+FENCED_INSTANCE_ID = errors.FencedInstanceIdError.code
+REQUEST_TIMED_OUT = errors.RequestTimedOutError.code
+INVALID_FETCH_SIZE = errors.InvalidFetchSizeError.code

@@ -14,16 +14,18 @@ from threading import Lock
 
 from kcore import uuid
 from kcore.coordinator.group import codes
+from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.group_log import GroupLog
+from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.partitioner import partition_for
 from kcore.coordinator.group.replay import Replay
 from kcore.coordinator.group.shard import GroupShard, Surroundings
-from kcore.coordinator.group.state import JoinAttempt, join_failure, sync_failure
+from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
 from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from kcore.config.broker import BrokerConfig
@@ -119,8 +121,17 @@ class GroupCoordinator:
 
     # --- membership -------------------------------------------------------------------------------------------------
 
-    def join(self, context: Responder, request: Any, client_id: str, client_host: str, needs_member_id: bool) -> None:
-        """JoinGroup; `needs_member_id`: a client new enough is first told its member id (KIP-394)."""
+    def join(
+        self,
+        context: Responder,
+        request: Any,
+        client_id: str,
+        client_host: str,
+        needs_member_id: bool,
+        can_skip_assignment: bool,
+    ) -> None:
+        """JoinGroup; `needs_member_id`: a client new enough is first told its member id (KIP-394),
+        `can_skip_assignment`: and a static leader that comes back is told not to assign (KIP-814)."""
         shard = self._shard(request.group_id)
         error = shard.error if request.group_id else codes.INVALID_GROUP_ID
         if not error and not self._is_session_timeout(request.session_timeout_ms):
@@ -128,18 +139,18 @@ class GroupCoordinator:
         if error:
             context.respond(join_failure(error, request.member_id))
             return
+        profile = MemberProfile(
+            client_id,
+            client_host,
+            request.protocol_type,
+            [(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols],
+            request.session_timeout_ms,
+            request.rebalance_timeout_ms,
+        )
+        instance_id = request.group_instance_id
+        new_member_id = f"{client_id if instance_id is None else instance_id}-{new_suffix()}"
         attempt = JoinAttempt(
-            token=context,
-            member_id=request.member_id,
-            new_member_id=f"{request.group_instance_id or client_id}-{new_suffix()}",
-            needs_member_id=needs_member_id and request.group_instance_id is None,
-            client_id=client_id,
-            client_host=client_host,
-            protocol_type=request.protocol_type,
-            protocols=[(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols],
-            session_timeout_ms=request.session_timeout_ms,
-            rebalance_timeout_ms=max(request.rebalance_timeout_ms, 0) or request.session_timeout_ms,
-            group_instance_id=request.group_instance_id,
+            context, request.member_id, instance_id, new_member_id, profile, needs_member_id, can_skip_assignment
         )
         shard.join(request.group_id, attempt)
 
@@ -151,27 +162,28 @@ class GroupCoordinator:
         if not request.group_id:
             context.respond(sync_failure(codes.INVALID_GROUP_ID))
             return
-        self._shard(request.group_id).sync(
+        attempt = SyncAttempt(
             context,
-            request.group_id,
             request.member_id,
+            request.group_instance_id,
             request.generation_id,
             {entry.member_id: bytes(entry.assignment) for entry in request.assignments},
             request.protocol_type,
             request.protocol_name,
         )
+        self._shard(request.group_id).sync(request.group_id, attempt)
 
-    def heartbeat(self, group_id: str, member_id: str, generation_id: int) -> int:
+    def heartbeat(self, group_id: str, member_id: str, generation_id: int, group_instance_id: str | None) -> int:
         """Heartbeat: the wire code."""
         if not group_id:
             return codes.INVALID_GROUP_ID
-        return self._shard(group_id).heartbeat(group_id, member_id, generation_id)
+        return self._shard(group_id).heartbeat(group_id, member_id, group_instance_id, generation_id)
 
-    def leave(self, group_id: str, member_ids: list[str]) -> tuple[int, list[int]]:
-        """LeaveGroup: the wire code of the request, and one for each member."""
+    def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
+        """LeaveGroup of (member id, instance id): the wire code of the request, and without an error one for each."""
         if not group_id:
-            return codes.INVALID_GROUP_ID, [codes.INVALID_GROUP_ID] * len(member_ids)
-        return self._shard(group_id).leave(group_id, member_ids)
+            return codes.INVALID_GROUP_ID, []
+        return self._shard(group_id).leave(group_id, members)
 
     # --- offsets ----------------------------------------------------------------------------------------------------
 

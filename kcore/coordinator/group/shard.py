@@ -14,9 +14,10 @@ from __future__ import annotations
 from threading import Lock
 
 from kcore.coordinator.group import codes, records
+from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
 from kcore.coordinator.group.offsets import CommittedOffset, Offsets
-from kcore.coordinator.group.state import Group, join_failure, sync_failure
+from kcore.coordinator.group.state import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.offsets import TopicPartition
     from kcore.coordinator.group.records import Pair
     from kcore.coordinator.group.replay import Replay
-    from kcore.coordinator.group.state import JoinAttempt
+    from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
     from kcore.purgatory.timer import TimerHandle
 
     class Responder(Protocol):
@@ -126,45 +127,38 @@ class GroupShard:
             group = group or self._made(group_id)
             self._carry_out(group, group.join(attempt, self._surroundings.clock_ms()))
 
-    def sync(
-        self,
-        token: object,
-        group_id: str,
-        member_id: str,
-        generation_id: int,
-        assignments: dict[str, bytes],
-        protocol_type: str | None,
-        protocol_name: str | None,
-    ) -> None:
-        """SyncGroup: answered now or later."""
+    def sync(self, group_id: str, attempt: SyncAttempt) -> None:
+        """SyncGroup: answered now or later. While groups load members join again: older clients know no better."""
         with self.lock:
             group = self.groups.get(group_id)
-            if self.error or group is None:
-                self._answer(token, sync_failure(self.error or codes.UNKNOWN_MEMBER_ID))
-                return
-            now_ms = self._surroundings.clock_ms()
-            effects = group.sync(token, member_id, generation_id, assignments, protocol_type, protocol_name, now_ms)
-            self._carry_out(group, effects)
+            if self.error == codes.COORDINATOR_LOAD_IN_PROGRESS:
+                self._answer(attempt.token, sync_failure(codes.REBALANCE_IN_PROGRESS))
+            elif self.error or group is None:
+                self._answer(attempt.token, sync_failure(self.error or codes.UNKNOWN_MEMBER_ID))
+            else:
+                self._carry_out(group, group.sync(attempt, self._surroundings.clock_ms()))
 
-    def heartbeat(self, group_id: str, member_id: str, generation_id: int) -> int:
-        """Heartbeat: the wire code."""
+    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
+        """Heartbeat: the wire code. While groups load, everyone is taken to be alive."""
         with self.lock:
             group = self.groups.get(group_id)
+            if self.error == codes.COORDINATOR_LOAD_IN_PROGRESS:
+                return codes.NONE
             if self.error or group is None:
                 return self.error or codes.UNKNOWN_MEMBER_ID
-            return group.heartbeat(member_id, generation_id, self._surroundings.clock_ms())
+            return group.heartbeat(member_id, group_instance_id, generation_id, self._surroundings.clock_ms())
 
-    def leave(self, group_id: str, member_ids: list[str]) -> tuple[int, list[int]]:
-        """LeaveGroup: the wire code of the request, and one for each member."""
+    def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
+        """LeaveGroup of (member id, instance id): the wire code of the request, and without an error one for each."""
         with self.lock:
             if self.error:
-                return self.error, [self.error] * len(member_ids)
+                return self.error, []
             group = self.groups.get(group_id)
             if group is None:
-                return codes.NONE, [codes.UNKNOWN_MEMBER_ID] * len(member_ids)
+                return codes.NONE, [codes.UNKNOWN_MEMBER_ID] * len(members)
             results = []
-            for member_id in member_ids:
-                error, effects = group.leave(member_id, self._surroundings.clock_ms())
+            for member_id, group_instance_id in members:
+                error, effects = group.leave(member_id, group_instance_id, self._surroundings.clock_ms())
                 self._carry_out(group, effects)
                 results.append(error)
             return codes.NONE, results
@@ -186,7 +180,7 @@ class GroupShard:
     def _commit_error(self, group_id: str, member_id: str, generation_id: int) -> int:
         group = self.groups.get(group_id)
         if group is not None:
-            return group.commit_error(member_id, generation_id, self._surroundings.clock_ms())
+            return group.commit_error(member_id, None, generation_id, self._surroundings.clock_ms())
         if generation_id < 0:
             # Offsets kept in Kafka by a client that manages its partitions itself.
             return codes.NONE

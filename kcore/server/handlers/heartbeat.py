@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member is alive, and hears of a rebalance."""
+"""Heartbeat (key 12): a member is alive, and hears of a rebalance. v3 has static instance ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """The state of the member's membership."""
-    error_code = context.broker.group_coordinator.heartbeat(request.group_id, request.member_id, request.generation_id)
+    error_code = context.broker.group_coordinator.heartbeat(
+        request.group_id, request.member_id, request.generation_id, request.group_instance_id
+    )
     return {"error_code": error_code}
 
 

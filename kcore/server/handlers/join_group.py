@@ -1,12 +1,13 @@
 """JoinGroup (key 11): a member enters the next generation of its group. Answered when the rebalance completes.
 
-v1 has a rebalance timeout of its own, v4 asks for a member id first (KIP-394), v5 has static instance ids, v7 names the
-protocol type and knows no protocol from an empty one, v9 lets a leader skip the assignment.
+v1 has a rebalance timeout of its own (before, the session's counts), v4 asks for a member id first (KIP-394), v5 has
+static instance ids (KIP-345), v7 names the protocol type and knows no protocol from an empty one, v9 lets a leader skip
+the assignment (KIP-814).
 """
 
 from __future__ import annotations
 
-from kcore.coordinator.group.state import join_failure
+from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from kcore import errors
     from kcore.server.request_context import Fields, RequestContext
 
+FIRST_WITH_REBALANCE_TIMEOUT = 1
 FIRST_WITH_MEMBER_ID_REQUIRED = 4
 FIRST_WITH_NO_PROTOCOL = 7
+FIRST_WITH_SKIPPED_ASSIGNMENT = 9
 
 
 class NamedProtocol:
@@ -35,16 +38,19 @@ class NamedProtocol:
 
 def handle(context: RequestContext, request: Any) -> None:
     """Gives the request to the group, which answers it."""
+    if context.api_version < FIRST_WITH_REBALANCE_TIMEOUT:
+        request.rebalance_timeout_ms = request.session_timeout_ms
     context.broker.group_coordinator.join(
         context if context.api_version >= FIRST_WITH_NO_PROTOCOL else NamedProtocol(context),
         request,
         client_id=context.client_id or "",
         client_host=f"/{context.connection.client_host}",
         needs_member_id=context.api_version >= FIRST_WITH_MEMBER_ID_REQUIRED,
+        can_skip_assignment=context.api_version >= FIRST_WITH_SKIPPED_ASSIGNMENT,
     )
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A join that failed."""
-    failure = join_failure(error.code, request.member_id)
+    """A join that failed; as with Kafka, without the member id."""
+    failure = join_failure(error.code, NO_MEMBER_ID)
     return failure if context.api_version >= FIRST_WITH_NO_PROTOCOL else {**failure, "protocol_name": ""}

@@ -19,18 +19,16 @@ def handle(context: RequestContext, request: Any) -> Fields:
     """The outcome for each member."""
     coordinator = context.broker.group_coordinator
     if context.api_version < FIRST_BATCHED:
-        error_code, (member_error,) = coordinator.leave(request.group_id, [request.member_id])
-        return {"error_code": error_code or member_error}
-    error_code, member_errors = coordinator.leave(request.group_id, [member.member_id for member in request.members])
+        error_code, member_errors = coordinator.leave(request.group_id, [(request.member_id, None)])
+        return {"error_code": error_code or member_errors[0]}
+    leaving = [(member.member_id, member.group_instance_id) for member in request.members]
+    error_code, member_errors = coordinator.leave(request.group_id, leaving)
+    # An error of the whole request comes without members.
     return {
         "error_code": error_code,
         "members": [
-            {
-                "member_id": member.member_id,
-                "group_instance_id": member.group_instance_id,
-                "error_code": member_error,
-            }
-            for member, member_error in zip(request.members, member_errors, strict=True)
+            {"member_id": member_id, "group_instance_id": instance_id, "error_code": member_error}
+            for (member_id, instance_id), member_error in zip(leaving, member_errors, strict=False)
         ],
     }
 

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcore.coordinator.group import codes
-from kcore.coordinator.group.effects import Reply, StartTimer, StopTimer
-from kcore.coordinator.group.state import (
+from kcore.coordinator.group.effects import Persist, Reply, StartTimer, StopTimer
+from kcore.coordinator.group.member import MemberProfile
+from kcore.coordinator.group.rebalancing import (
     COMPLETING_REBALANCE,
     EMPTY,
     NEW_MEMBER_JOIN_TIMEOUT_MS,
     PREPARING_REBALANCE,
     STABLE,
-    Group,
-    JoinAttempt,
 )
+from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
 
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
@@ -37,6 +37,8 @@ class World:
             if isinstance(effect, Reply):
                 assert effect.token not in self.answers, "a request was answered twice"
                 self.answers[effect.token] = effect.fields
+            elif isinstance(effect, Persist):
+                self.carry_out(self.group.on_persisted(effect.event, 0, self.now_ms))
             elif isinstance(effect, StartTimer):
                 self.timers[effect.name] = self.now_ms + effect.delay_ms
             else:
@@ -45,26 +47,17 @@ class World:
 
     def join(self, token: object, member_id: str = "", protocols: str = "range", needs_id: bool = False) -> None:
         self.made += 1
-        attempt = JoinAttempt(
-            token,
-            member_id,
-            f"m{self.made}",
-            needs_id,
-            "client",
-            "/127.0.0.1",
-            "consumer",
-            [(name, name.encode()) for name in protocols.split(",") if name],
-            SESSION_MS,
-            REBALANCE_MS,
-        )
+        supported = [(name, name.encode()) for name in protocols.split(",") if name]
+        profile = MemberProfile("client", "/127.0.0.1", "consumer", supported, SESSION_MS, REBALANCE_MS)
+        attempt = JoinAttempt(token, member_id, None, f"m{self.made}", profile, needs_id)
         self.carry_out(self.group.join(attempt, self.now_ms))
 
     def sync(self, token: object, member_id: str, assignments: dict[str, bytes] | None = None) -> None:
-        generation = self.group.generation_id
-        self.carry_out(self.group.sync(token, member_id, generation, assignments or {}, None, None, self.now_ms))
+        attempt = SyncAttempt(token, member_id, None, self.group.generation_id, assignments or {})
+        self.carry_out(self.group.sync(attempt, self.now_ms))
 
     def leave(self, member_id: str) -> int:
-        error, effects = self.group.leave(member_id, self.now_ms)
+        error, effects = self.group.leave(member_id, None, self.now_ms)
         self.carry_out(effects)
         return error
 
@@ -134,7 +127,7 @@ def test_pending_member_id_does_not_hold_a_stable_group_up() -> None:
     (leader,) = world.stable(1)
     world.join("newcomer", needs_id=True)
     assert world.group.state == STABLE
-    assert world.group.heartbeat(leader, world.group.generation_id, world.now_ms) == 0
+    assert world.group.heartbeat(leader, None, world.group.generation_id, world.now_ms) == 0
 
 
 def test_second_member_waits_until_the_first_rejoined() -> None:
@@ -142,7 +135,7 @@ def test_second_member_waits_until_the_first_rejoined() -> None:
     (leader,) = world.stable(1)
     world.join("second")
     assert "second" not in world.answers
-    assert world.group.heartbeat(leader, 1, world.now_ms) == codes.REBALANCE_IN_PROGRESS
+    assert world.group.heartbeat(leader, None, 1, world.now_ms) == codes.REBALANCE_IN_PROGRESS
     world.join("again", leader)
     assert world.answers["second"]["generation_id"] == world.answers["again"]["generation_id"] == 2
     assert world.answers["second"]["members"] == []
@@ -168,7 +161,7 @@ def test_member_that_does_not_rejoin_is_dropped_after_the_rebalance_timeout() ->
     (leader,) = world.stable(1)
     world.join("second")
     for _ in range(REBALANCE_MS // (SESSION_MS // 2) + 1):  # it lives, but does not join
-        world.group.heartbeat(leader, 1, world.now_ms)
+        world.group.heartbeat(leader, None, 1, world.now_ms)
         world.advance(SESSION_MS // 2)
     answer = world.answers["second"]
     assert answer["leader"] == answer["member_id"]
@@ -179,10 +172,10 @@ def test_silent_member_dies_with_its_session_and_the_others_rebalance() -> None:
     world = World()
     first, second = world.stable(2)
     world.advance(SESSION_MS - 1)
-    assert world.group.heartbeat(second, world.group.generation_id, world.now_ms) == 0
+    assert world.group.heartbeat(second, None, world.group.generation_id, world.now_ms) == 0
     world.advance(SESSION_MS // 2)
     assert first not in world.group.members
-    assert world.group.heartbeat(second, world.group.generation_id, world.now_ms) == codes.REBALANCE_IN_PROGRESS
+    assert world.group.heartbeat(second, None, world.group.generation_id, world.now_ms) == codes.REBALANCE_IN_PROGRESS
     assert world.group.leader_id == second
 
 
@@ -191,14 +184,14 @@ def test_heartbeats_keep_a_member_alive_for_ever() -> None:
     (member,) = world.stable(1)
     for _ in range(100):
         world.advance(SESSION_MS - 1)
-        assert world.group.heartbeat(member, 1, world.now_ms) == 0
+        assert world.group.heartbeat(member, None, 1, world.now_ms) == 0
 
 
 def test_member_that_owes_a_sync_is_dropped() -> None:
     world = World()
     world.join("join")
     world.advance(REBALANCE_MS + SESSION_MS)
-    assert world.group.members == {}
+    assert len(world.group.members) == 0
     assert world.group.state == EMPTY
 
 
@@ -261,11 +254,11 @@ def test_group_takes_no_more_than_its_size() -> None:
 def test_wrong_generation_and_stranger_are_told_apart() -> None:
     world = World()
     (member,) = world.stable(1)
-    assert world.group.heartbeat(member, 7, world.now_ms) == codes.ILLEGAL_GENERATION
-    assert world.group.heartbeat("stranger", 1, world.now_ms) == codes.UNKNOWN_MEMBER_ID
-    assert world.group.commit_error("", -1, world.now_ms) == codes.UNKNOWN_MEMBER_ID
+    assert world.group.heartbeat(member, None, 7, world.now_ms) == codes.ILLEGAL_GENERATION
+    assert world.group.heartbeat("stranger", None, 1, world.now_ms) == codes.UNKNOWN_MEMBER_ID
+    assert world.group.commit_error("", None, -1, world.now_ms) == codes.UNKNOWN_MEMBER_ID
     world.leave(member)
-    assert world.group.commit_error("", -1, world.now_ms) == 0
+    assert world.group.commit_error("", None, -1, world.now_ms) == 0
 
 
 def test_sync_that_waits_is_told_of_a_new_rebalance() -> None:
@@ -307,7 +300,7 @@ def test_any_life_of_a_group_keeps_its_promises(events: list[tuple[str, int]], i
             world.sync(number, member_id, {member_id: member_id.encode() for member_id in members})
             asked += 1
         elif event == "heartbeat":
-            group.heartbeat(member_id, group.generation_id, world.now_ms)
+            group.heartbeat(member_id, None, group.generation_id, world.now_ms)
         elif event == "leave":
             world.leave(member_id)
         else:

@@ -1,0 +1,273 @@
+"""How the generations of a group of the classic protocol follow one another: the part of the state machine that every
+event comes to.
+
+    prepare_rebalance --all joined, or time up--> complete_rebalance --> the next generation, or an empty group
+
+`state.py` has the events. An event begins with `begin`, adds to `effects` what is to happen, and ends with
+`take_effects`. Timers are named: the session of a member, a member id handed out but not used yet (KIP-394), the
+rebalance, and the members that owe a SyncGroup (KAFKA-13474).
+
+A group that was empty waits `group.initial.rebalance.delay.ms` for members yet unknown, again and again while some
+come, but no longer than the rebalance timeout; later rebalances wait for the members that are known.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group import codes, records
+from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, listed, sync_failure
+from kcore.coordinator.group.effects import Persist, Reply, StartTimer, StopTimer
+from kcore.coordinator.group.group_metadata import kept
+from kcore.coordinator.group.members import Members
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from kcore.coordinator.group.effects import Effect
+    from kcore.coordinator.group.member import Member
+    from kcore.coordinator.group.records import Pair
+
+EMPTY = "Empty"
+PREPARING_REBALANCE = "PreparingRebalance"
+COMPLETING_REBALANCE = "CompletingRebalance"
+STABLE = "Stable"
+DEAD = "Dead"
+
+# A member that waits for its first rebalance is given up after this long, whatever its session timeout (KAFKA-7610).
+NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
+# How often at most a group of static members that are all away looks whether one came back.
+NOBODY_JOINED_MIN_MS = 100
+
+REBALANCE_TIMER = ("rebalance",)
+SYNC_TIMER = ("sync",)
+NOT_INITIAL = -1
+
+
+class GroupEmptied:
+    """The event of a Persist: nobody is in the group any more."""
+
+
+class RebalancingGroup:
+    """A group's members and generations; `now_ms` is the time of the event being handled, in milliseconds."""
+
+    __slots__ = (
+        "effects",
+        "generation_id",
+        "group_id",
+        "initial_delay_left_ms",
+        "initial_rebalance_delay_ms",
+        "max_size",
+        "member_added",
+        "members",
+        "now_ms",
+        "protocol_name",
+        "protocol_type",
+        "state",
+        "state_since_ms",
+    )
+
+    def __init__(self, group_id: str, initial_rebalance_delay_ms: int, max_size: int) -> None:
+        self.group_id = group_id
+        self.initial_rebalance_delay_ms = initial_rebalance_delay_ms
+        self.max_size = max_size
+        self.state = EMPTY
+        self.state_since_ms = -1  # as Kafka says "not known" in the group's record
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.members = Members()
+        self.initial_delay_left_ms = NOT_INITIAL
+        self.member_added = False  # since the initial delay was last begun
+        self.now_ms = 0
+        self.effects: list[Effect] = []
+
+    @property
+    def leader_id(self) -> str | None:
+        """The member that assigns; None in an empty group."""
+        return self.members.leader_id
+
+    def begin(self, now_ms: int) -> None:
+        """An event is there."""
+        self.now_ms = now_ms
+
+    def take_effects(self) -> list[Effect]:
+        """What the event led to."""
+        effects, self.effects = self.effects, []
+        return effects
+
+    def move_to(self, state: str) -> None:
+        """The group is in another state from now on."""
+        self.state = state
+        self.state_since_ms = self.now_ms
+
+    # --- members ----------------------------------------------------------------------------------------------------
+
+    def add_member(self, member: Member, token: object) -> None:
+        """A new member, whose JoinGroup waits for the generation that it causes."""
+        if self.state == PREPARING_REBALANCE and self.generation_id == 0:
+            self.member_added = True
+        if not self.members:
+            self.protocol_type = member.profile.protocol_type
+        if member.member_id in self.members.pending_ids:
+            self.effects.append(StopTimer(("pending", member.member_id)))
+        self.members.add(member)
+        self.members.wait_for_join(member, token)
+        self.start_session(member)
+        self.rebalance()
+
+    def remove_member(self, member: Member) -> None:
+        """A member is gone; the others find out by a rebalance."""
+        self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        self.rebalance()
+
+    def forget_member(self, member: Member, error: int, answered_id: str) -> None:
+        """Takes a member out, and answers what it waits for."""
+        token = self.members.end_waiting_for_join(member)
+        if token is not None:
+            self.effects.append(Reply(token, join_failure(error, answered_id)))
+        self.end_waiting_for_sync(member, sync_failure(error))
+        self.members.remove(member.member_id)
+        self.effects.append(StopTimer(("session", member.member_id)))
+
+    def forget_pending(self, member_id: str) -> None:
+        """A member id that was handed out counts no more."""
+        self.members.pending_ids.discard(member_id)
+        self.effects.append(StopTimer(("pending", member_id)))
+        self.complete_if_all_joined()
+
+    def start_session(self, member: Member) -> None:
+        """From now on a member must be heard of within its session timeout; a new one may wait longer to begin with."""
+        timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.profile.session_timeout_ms
+        member.session_deadline_ms = self.now_ms + timeout_ms
+        self.effects.append(StartTimer(("session", member.member_id), timeout_ms))
+
+    def extend_session(self, member: Member) -> None:
+        """The member was heard of. Its timer looks at the deadline when it rings."""
+        member.session_deadline_ms = self.now_ms + member.profile.session_timeout_ms
+
+    def end_waiting_for_sync(self, member: Member, fields: dict[str, Any]) -> None:
+        """Answers a SyncGroup that waits, and expects the member's heartbeats again."""
+        if member.awaiting_sync is not None:
+            self.effects.append(Reply(member.awaiting_sync, fields))
+            member.awaiting_sync = None
+            self.extend_session(member)
+
+    def settle_sync(self, member: Member) -> None:
+        """The member sent the SyncGroup that it owed."""
+        self.members.owing_sync.discard(member.member_id)
+        if not self.members.owing_sync:
+            self.effects.append(StopTimer(SYNC_TIMER))
+
+    def stop_all_timers(self) -> None:
+        """Nothing is waited for any more, except by members themselves."""
+        self.effects += [StopTimer(REBALANCE_TIMER), StopTimer(SYNC_TIMER)]
+        self.effects += [StopTimer(("pending", member_id)) for member_id in self.members.pending_ids]
+        self.members.pending_ids.clear()
+
+    # --- from one generation to the next ----------------------------------------------------------------------------
+
+    def rebalance(self) -> None:
+        """Members came, went or changed: a rebalance begins, unless one is under way, which may be complete now."""
+        if self.state in (EMPTY, COMPLETING_REBALANCE, STABLE):
+            if self.state != EMPTY or self.members:
+                self.prepare_rebalance()
+        else:
+            self.complete_if_all_joined()
+
+    def prepare_rebalance(self) -> None:
+        """Everyone is to join again."""
+        if self.state == COMPLETING_REBALANCE:
+            self.fail_waiting_syncs(codes.REBALANCE_IN_PROGRESS)
+        self.members.owing_sync.clear()
+        self.effects.append(StopTimer(SYNC_TIMER))
+        was_empty = self.state == EMPTY
+        self.move_to(PREPARING_REBALANCE)
+        timeout_ms = self.members.rebalance_timeout_ms
+        if was_empty:
+            self.member_added = False
+            self.initial_delay_left_ms = max(0, timeout_ms - self.initial_rebalance_delay_ms)
+            if self.initial_rebalance_delay_ms <= 0:
+                self.complete_rebalance()
+            else:
+                self.effects.append(StartTimer(REBALANCE_TIMER, self.initial_rebalance_delay_ms))
+        else:
+            self.initial_delay_left_ms = NOT_INITIAL
+            self.effects.append(StartTimer(REBALANCE_TIMER, timeout_ms))
+            self.complete_if_all_joined()
+
+    def fail_waiting_syncs(self, error: int) -> None:
+        """What was or would have been assigned counts no more; who waits for it is told."""
+        for member in self.members.values():
+            member.assignment = b""
+            self.end_waiting_for_sync(member, sync_failure(error))
+
+    def complete_if_all_joined(self) -> None:
+        """During the initial delay a group waits for members yet unknown; later for those it knows."""
+        is_waiting = self.state == PREPARING_REBALANCE and self.initial_delay_left_ms == NOT_INITIAL
+        if is_waiting and self.members.all_joined:
+            self.complete_rebalance()
+
+    def rebalance_timed_out(self) -> None:
+        """The rebalance took as long as it may; the initial delay goes on as long as members come."""
+        if self.state != PREPARING_REBALANCE:
+            return
+        if self.initial_delay_left_ms > 0 and self.member_added:
+            delay_ms = min(self.initial_rebalance_delay_ms, self.initial_delay_left_ms)
+            self.initial_delay_left_ms -= delay_ms
+            self.member_added = False
+            self.effects.append(StartTimer(REBALANCE_TIMER, delay_ms))
+        else:
+            self.complete_rebalance()
+
+    def complete_rebalance(self) -> None:
+        """The next generation is of those who joined, and of static members that may be away for a while (KIP-345)."""
+        self.initial_delay_left_ms = NOT_INITIAL
+        for member in [member for member in self.members.values() if member.awaiting_join is None]:
+            if not member.is_static:
+                self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        if self.members and not self.members.lead_by_someone_who_joined():
+            delay_ms = max(self.members.rebalance_timeout_ms, NOBODY_JOINED_MIN_MS)
+            self.effects.append(StartTimer(REBALANCE_TIMER, delay_ms))
+            return
+        self.effects.append(StopTimer(REBALANCE_TIMER))
+        self.generation_id += 1
+        if self.members:
+            self._begin_generation()
+        else:
+            self._become_empty()
+
+    def _become_empty(self) -> None:
+        self.protocol_name = None
+        self.move_to(EMPTY)
+        self.effects.append(Persist([self.record({})], GroupEmptied()))
+
+    def _begin_generation(self) -> None:
+        self.protocol_name = self.members.choose_protocol()
+        self.move_to(COMPLETING_REBALANCE)
+        for member in self.members.values():
+            token = self.members.end_waiting_for_join(member)
+            if token is not None:
+                self.effects.append(Reply(token, self.join_success(member)))
+            member.is_new = False
+            self.start_session(member)
+        self.members.owing_sync = set(self.members)
+        self.effects.append(StartTimer(SYNC_TIMER, self.members.rebalance_timeout_ms))
+
+    def join_success(self, member: Member) -> dict[str, Any]:
+        """The generation as a member is told it; its leader is told of everyone."""
+        is_leader = member.member_id == self.members.leader_id
+        return {
+            "error_code": codes.NONE,
+            "generation_id": self.generation_id,
+            "protocol_type": self.protocol_type,
+            "protocol_name": self.protocol_name,
+            "leader": self.members.leader_id,
+            "skip_assignment": False,
+            "member_id": member.member_id,
+            "members": listed(self.members.values(), self.protocol_name) if is_leader else [],
+        }
+
+    def record(self, assignments: Mapping[str, bytes]) -> Pair:
+        """What is kept of the group: its generation and members, with what each is assigned."""
+        return records.group_metadata(self.group_id, kept(self, assignments))

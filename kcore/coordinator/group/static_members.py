@@ -1,0 +1,75 @@
+"""A static member (KIP-345) that comes back without its member id: the old id is fenced, a new one takes its place.
+
+In a stable group nothing else changes: the member gets its generation and, with its next SyncGroup, its assignment,
+unless its protocols change what the group would choose. The replacement is in force once it is kept in the log, or else
+undone: a coordinator that starts anew must fence the same id.
+
+A leader that comes back is told that it leads and is not to assign (KIP-814). A client that does not understand this is
+told the fenced id as the leader's, and so does not take itself for it: its assignment would not be used.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group import codes
+from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, sync_failure
+from kcore.coordinator.group.effects import Persist, Reply, StopTimer
+from kcore.coordinator.group.member import Member
+from kcore.coordinator.group.rebalancing import STABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.coordinator.group.rebalancing import RebalancingGroup
+    from kcore.coordinator.group.state import JoinAttempt
+
+
+class StaticMemberReplaced:
+    """The event of a Persist: `new` stands for `old`, for the client whose JoinGroup is `token`."""
+
+    __slots__ = ("can_skip_assignment", "leader_before", "new", "old", "token")
+
+    def __init__(self, old: Member, new: Member, leader_before: str | None, attempt: JoinAttempt) -> None:
+        self.old = old
+        self.new = new
+        self.leader_before = leader_before
+        self.token = attempt.token
+        self.can_skip_assignment = attempt.can_skip_assignment
+
+
+def replace_static_member(group: RebalancingGroup, old: Member, attempt: JoinAttempt) -> None:
+    """The client of `old` joins without a member id."""
+    token = group.members.end_waiting_for_join(old)
+    if token is not None:
+        group.effects.append(Reply(token, join_failure(codes.FENCED_INSTANCE_ID, old.member_id)))
+    group.end_waiting_for_sync(old, sync_failure(codes.FENCED_INSTANCE_ID))
+    new = Member(attempt.new_member_id, attempt.group_instance_id, attempt.profile)
+    new.assignment = old.assignment
+    new.is_new = old.is_new
+    leader_before = group.members.leader_id
+    exchange(group, old, new)
+    if group.state == STABLE and group.members.choose_protocol() == group.protocol_name:
+        assignments = {member.member_id: member.assignment for member in group.members.values()}
+        event = StaticMemberReplaced(old, new, leader_before, attempt)
+        group.effects.append(Persist([group.record(assignments)], event))
+    else:
+        group.members.wait_for_join(new, attempt.token)
+        group.rebalance()
+
+
+def end_replacement(group: RebalancingGroup, event: StaticMemberReplaced, error: int) -> None:
+    """The replacement was kept, or could not be."""
+    answer = group.join_success(event.new)
+    if error:
+        exchange(group, event.new, event.old)
+        answer |= {"error_code": error, "member_id": NO_MEMBER_ID}
+    if error or not event.can_skip_assignment:
+        answer |= {"leader": event.leader_before, "members": []}
+    else:
+        answer["skip_assignment"] = event.new.member_id == group.members.leader_id
+    group.effects.append(Reply(event.token, answer))
+
+
+def exchange(group: RebalancingGroup, old: Member, new: Member) -> None:
+    """`new` takes the place of `old`, with a session of its own."""
+    group.members.replace(old, new)
+    group.effects.append(StopTimer(("session", old.member_id)))
+    group.start_session(new)
