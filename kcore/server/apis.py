@@ -73,6 +73,7 @@ TABLE = (
     ApiEntry(44, 0, 1, "incremental_alter_configs"),
     ApiEntry(45, 0, 0, "alter_partition_reassignments"),
     ApiEntry(46, 0, 0, "list_partition_reassignments"),
+    ApiEntry(47, 0, 0, "offset_delete"),
     ApiEntry(48, 0, 1, "describe_client_quotas"),
     ApiEntry(49, 0, 1, "alter_client_quotas"),
     ApiEntry(50, 0, 0, "describe_user_scram_credentials"),

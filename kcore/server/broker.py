@@ -326,7 +326,7 @@ class Broker:
         self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
         self.metadata_cache.subscribe(self._connection_limits.publish)
         period_ms = self.config.number("offsets.retention.check.interval.ms")
-        self.scheduler.schedule("end-idle-groups", self.group_coordinator.end_idle_groups, period_ms, period_ms)
+        self.scheduler.schedule("clean-up-groups", self.group_coordinator.clean_up, period_ms, period_ms)
         if not self.log_manager.offline_directories():
             # The scan of the directories has set aside whatever was left of deleted topics.
             self.controller.finish_deletions()

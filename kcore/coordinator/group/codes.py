@@ -29,3 +29,7 @@ INVALID_COMMIT_OFFSET_SIZE = errors.InvalidCommitOffsetSizeError.code
 FENCED_INSTANCE_ID = errors.FencedInstanceIdError.code
 REQUEST_TIMED_OUT = errors.RequestTimedOutError.code
 INVALID_FETCH_SIZE = errors.InvalidFetchSizeError.code
+GROUP_ID_NOT_FOUND = errors.GroupIdNotFoundError.code
+GROUP_SUBSCRIBED_TO_TOPIC = errors.GroupSubscribedToTopicError.code
+NON_EMPTY_GROUP = errors.NonEmptyGroupError.code
+UNSTABLE_OFFSET_COMMIT = errors.UnstableOffsetCommitError.code

@@ -17,6 +17,7 @@ from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.group_log import GroupLog
 from kcore.coordinator.group.member import MemberProfile
+from kcore.coordinator.group.offset_store import NO_RETENTION
 from kcore.coordinator.group.partitioner import partition_for
 from kcore.coordinator.group.replay import Replay
 from kcore.coordinator.group.shard import GroupShard, Surroundings
@@ -25,15 +26,18 @@ from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from kcore.config.broker import BrokerConfig
+    from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
-    from kcore.coordinator.group.shard import Responder, Scheduler
+    from kcore.coordinator.group.shard import Committer, Responder, Scheduler
     from kcore.replication.partition import Partition
 
 LOG = get_logger("kcore.coordinator.group")
+
+NO_EPOCH = -1
 
 
 class GroupCoordinator:
@@ -47,6 +51,7 @@ class GroupCoordinator:
         self._partition_count = config.number("offsets.topic.num.partitions")
         self._min_session_timeout_ms = config.number("group.min.session.timeout.ms")
         self._max_session_timeout_ms = config.number("group.max.session.timeout.ms")
+        self._load_buffer_bytes = config.number("offsets.load.buffer.size")
         self._timer = timer
         self._surroundings = Surroundings(config, timer, steady_clock(now_ms()), now_ms)
         self._lock = Lock()  # guards the next
@@ -78,15 +83,23 @@ class GroupCoordinator:
         log = GroupLog(partition)
         loaded = Replay(str(log))
         try:
-            for batch in log.read():
+            for batch in log.read(self._load_buffer_bytes):
+                if shard.error != codes.COORDINATOR_LOAD_IN_PROGRESS:
+                    LOG.info("The loading of %s ends: it is led elsewhere", log)
+                    return
                 loaded.take_batch(batch)
         except BaseException:
             LOG.error("The groups of %s are not served: restart the broker once its log can be read", log)
             self._give_up(partition.index, shard)
             raise
         if shard.open(log, loaded) and loaded.record_count:
-            elapsed_ms = (time.monotonic_ns() - started_ns) // 1_000_000
-            LOG.info("Loaded %d records of groups and offsets from %s in %d ms", loaded.record_count, log, elapsed_ms)
+            LOG.info(
+                "Loaded %d records of groups and offsets from %s in %d ms, %d could not be read",
+                loaded.record_count,
+                log,
+                (time.monotonic_ns() - started_ns) // 1_000_000,
+                loaded.unreadable_count,
+            )
 
     def _give_up(self, index: int, shard: GroupShard) -> None:
         with self._lock:
@@ -102,10 +115,19 @@ class GroupCoordinator:
             shard.error = codes.NOT_COORDINATOR
             self._timer.schedule(0, lambda: shard.close(codes.NOT_COORDINATOR))
 
-    def end_idle_groups(self) -> None:
-        """Forgets the groups that have neither members nor offsets; to be called now and then."""
+    def clean_up(self) -> None:
+        """Removes expired offsets and groups that are no more; runs each `offsets.retention.check.interval.ms`."""
+        started_ns = time.monotonic_ns()
+        count = 0
         for shard in self._all_shards():
-            shard.end_idle_groups()
+            removed, error = shard.clean_up()
+            count += removed
+            if error:
+                LOG.warn(
+                    "Expired offsets or groups could not all be removed (error %d); the next check tries again", error
+                )
+        if count:
+            LOG.info("Removed %d expired offsets in %d ms", count, (time.monotonic_ns() - started_ns) // 1_000_000)
 
     def coordinates(self, index: int) -> bool:
         """Whether this partition's groups are served here, at the latest when its records have been read back."""
@@ -188,26 +210,54 @@ class GroupCoordinator:
     # --- offsets ----------------------------------------------------------------------------------------------------
 
     def commit(
+        self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int = NO_RETENTION
+    ) -> Results:
+        """OffsetCommit: a wire code for each partition. An empty group id may commit, as in Kafka."""
+        return self._shard(group_id).commit(group_id, committer, commits, retention_time_ms)
+
+    def commit_transactional(
+        self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
+    ) -> Results:
+        """TxnOffsetCommit: a wire code for each partition."""
+        if not group_id:
+            return dict.fromkeys(commits, codes.INVALID_GROUP_ID)
+        shard = self._shard(group_id)
+        return shard.commit_transactional(group_id, committer, commits, producer_id, producer_epoch)
+
+    def complete_transaction(
+        self, index: int, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
+    ) -> int:
+        """WriteTxnMarkers of one producer in a partition of `__consumer_offsets`: writes the marker; the wire code."""
+        shard = self._shards.get(index, self._elsewhere)
+        return shard.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit)
+
+    def fetch_offsets(
         self,
         group_id: str,
-        member_id: str,
-        generation_id: int,
-        offsets: Mapping[TopicPartition, tuple[int, int, str | None]],
-    ) -> dict[TopicPartition, int]:
-        """OffsetCommit of (offset, leader epoch, metadata): a wire code for each partition."""
-        return self._shard(group_id).commit(group_id, member_id, generation_id, offsets)
+        places: Iterable[TopicPartition] | None = None,
+        require_stable: bool = False,
+        member_id: str | None = None,
+        member_epoch: int = NO_EPOCH,
+    ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
+        """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and where, with
+        `require_stable`, an open transaction may still change it. A consumer group checks a member that is named."""
+        return self._shard(group_id).fetch_offsets(group_id, places, require_stable, member_id, member_epoch)
 
-    def fetch_offsets(self, group_id: str) -> tuple[int, Mapping[TopicPartition, CommittedOffset]]:
-        """OffsetFetch: a wire code and everything that the group committed."""
-        return self._shard(group_id).fetch_offsets(group_id)
+    def delete_offsets(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
+        """OffsetDelete: the wire code of the request, and without an error one for each partition."""
+        if not group_id:
+            return codes.INVALID_GROUP_ID, {}
+        return self._shard(group_id).delete_offsets(group_id, places)
+
+    def delete_group(self, group_id: str) -> int:
+        """DeleteGroups of one group: the wire code."""
+        return self._shard(group_id).delete_group(group_id)
 
     def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
         """Every group coordinated here with what it has committed, members or not, as it is at the moment."""
         everything: list[tuple[str, Mapping[TopicPartition, CommittedOffset]]] = []
         for shard in self._all_shards():
-            with shard.lock:
-                offsets = shard.offsets
-                everything += [(group_id, dict(offsets.of_group(group_id))) for group_id in offsets.groups()]
+            everything += shard.committed_offsets()
         return everything
 
     def group_states(self) -> list[tuple[str, str, int]]:
@@ -220,9 +270,10 @@ class GroupCoordinator:
 
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: its committed offsets go with it (Kafka's `onPartitionsDeleted`)."""
-        done = [shard.forget_topic(topic) for shard in self._all_shards()]
-        if not all(done):
-            LOG.warn("Some offsets of topic %s, which was deleted, could not be removed", topic)
+        for shard in self._all_shards():
+            error = shard.forget_topic(topic)
+            if error:
+                LOG.warn("Offsets of topic %s, which was deleted, could not be removed (error %d)", topic, error)
 
 
 def steady_clock(start_ms: int) -> Callable[[], int]:

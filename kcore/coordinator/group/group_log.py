@@ -1,6 +1,6 @@
 """One partition of `__consumer_offsets` as a log of records: appends them, and reads them back from the start.
 
-What is appended is in the log, and with `log.flush.group.commit` durable, when `append` returns; the caller holds its
+What is appended is in the log, and with `log.flush.group.commit` durable, when an append returns; the caller holds its
 shard's lock for as long, so that memory is changed in the order of the log.
 """
 
@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from kcore.coordinator.group import codes
 from kcore.errors import KafkaStorageError
+from kcore.record.control import encode_marker
 from kcore.record.decoder import decode_batches
 from kcore.record.encoder import encode_batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kcore.coordinator.group.records import Pair
     from kcore.record.decoder import RecordBatch
     from kcore.replication.partition import Partition
 
-LOAD_BYTES = 1 << 20
 LOG_END = 0  # isolation: everything that is in the log
 ALL_REPLICAS = -1
+# What is written in one batch where nothing says that it must be one: well below the default max.message.bytes.
+PART_BYTES = 1 << 18
 
 APPEND_ERRORS = {
     codes.UNKNOWN_TOPIC_OR_PARTITION: codes.COORDINATOR_NOT_AVAILABLE,
@@ -30,12 +32,13 @@ APPEND_ERRORS = {
     codes.NOT_LEADER_OR_FOLLOWER: codes.NOT_COORDINATOR,
     codes.KAFKA_STORAGE_ERROR: codes.NOT_COORDINATOR,
 }
-# What a client is told of a commit that is larger than the log takes (Kafka's `GroupMetadataManager.storeOffsets`).
-TOO_LARGE = (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE)
 
 
 class GroupLog:
-    """Appends to and reads from one partition that this broker leads."""
+    """Appends to and reads from one partition that this broker leads.
+
+    An append answers the wire code, as the client of a group is to see it, and the offset of the first record.
+    """
 
     __slots__ = ("_partition",)
 
@@ -45,20 +48,64 @@ class GroupLog:
     def __str__(self) -> str:
         return f"{self._partition.topic}-{self._partition.index}"
 
-    def append(self, records: Sequence[Pair], timestamp_ms: int) -> int:
-        """Appends records in one batch; the wire code, as the client of a group is to see it."""
-        batch = encode_batch(records, timestamp=timestamp_ms)
-        error = self._partition.append_records(batch, ALL_REPLICAS, internal=True).error
-        return APPEND_ERRORS.get(error, error)
+    def append(self, records: Sequence[Pair], timestamp_ms: int) -> tuple[int, int]:
+        """Appends records in one batch."""
+        return self._append(encode_batch(records, timestamp=timestamp_ms))
 
-    def read(self) -> Iterator[RecordBatch]:
+    def append_transactional(
+        self, records: Sequence[Pair], timestamp_ms: int, producer_id: int, producer_epoch: int
+    ) -> tuple[int, int]:
+        """Appends records, in one batch, that count once the producer's transaction is committed."""
+        return self._append(
+            encode_batch(
+                records,
+                timestamp=timestamp_ms,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                transactional=True,
+            )
+        )
+
+    def append_marker(
+        self, is_commit: bool, coordinator_epoch: int, timestamp_ms: int, producer_id: int, producer_epoch: int
+    ) -> tuple[int, int]:
+        """Ends a producer's transaction in this partition."""
+        return self._append(
+            encode_marker(
+                is_commit,
+                coordinator_epoch,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                timestamp=timestamp_ms,
+            )
+        )
+
+    def _append(self, batch: bytes) -> tuple[int, int]:
+        outcome = self._partition.append_records(batch, ALL_REPLICAS, internal=True)
+        return APPEND_ERRORS.get(outcome.error, outcome.error), outcome.base_offset
+
+    def read(self, chunk_bytes: int) -> Iterator[RecordBatch]:
         """Every batch that is there by now, in order; raises KafkaStorageError where one cannot be read."""
         offset = self._partition.log.start_offset
         end = self._partition.log.end_offset
         while offset < end:
-            outcome = self._partition.fetch(offset, LOAD_BYTES, LOG_END)
+            outcome = self._partition.fetch(offset, chunk_bytes, LOG_END)
             if outcome.error or not outcome.records:
                 raise KafkaStorageError(f"{self} cannot be read at offset {offset} (error {outcome.error})")
             for batch in decode_batches(outcome.records):
                 yield batch
                 offset = batch.next_offset
+
+
+def in_parts(records: Iterable[Pair], part_bytes: int = PART_BYTES) -> Iterator[list[Pair]]:
+    """Records that need not be kept in one batch, in lists of so many bytes, at least one each."""
+    part: list[Pair] = []
+    size = 0
+    for key, value in records:
+        part.append((key, value))
+        size += len(key) + (0 if value is None else len(value))
+        if size >= part_bytes:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

@@ -1,27 +1,58 @@
-"""The committed offsets of the groups of one partition of `__consumer_offsets`, in memory.
+"""The committed offsets of the groups of one partition of `__consumer_offsets` (Kafka's `OffsetMetadataManager`).
 
-The log is the truth: what stands here was appended there first, or was read from there at start.
+The log is the truth: what stands here was appended there first, or was read from there at a load. Pure: the `put_...`,
+`remove` and `complete_transaction` take what stands in the log, everything else answers questions.
+
+Offsets of an open transaction are kept apart by producer id. Its marker brings those that no later commit has overtaken
+in among the others, or drops them; which one is later is told by the places of their records in the log, since
+compaction may leave a transaction's records behind while what it had overtaken is still there.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import TypeAlias
 
-    TopicPartition = tuple[str, int]
+    TopicPartition: TypeAlias = tuple[str, int]
+    OffsetsByGroup: TypeAlias = dict[str, dict[TopicPartition, "CommittedOffset"]]
+
+NO_EXPIRY = -1
+NOT_WRITTEN = -1
 
 
 class CommittedOffset:
-    """An offset that a group committed: where it goes on reading."""
+    """An offset that a group committed: where it goes on reading.
 
-    __slots__ = ("commit_timestamp_ms", "leader_epoch", "metadata", "offset")
+    `expire_timestamp_ms` is what the client asked for (OffsetCommit 2 to 4), or NO_EXPIRY; `record_offset` is the
+    place of its record in the log. Neither the latter nor who committed it makes two offsets differ.
+    """
 
-    def __init__(self, offset: int, leader_epoch: int, metadata: str, commit_timestamp_ms: int) -> None:
+    __slots__ = (
+        "commit_timestamp_ms",
+        "expire_timestamp_ms",
+        "leader_epoch",
+        "metadata",
+        "offset",
+        "record_offset",
+    )
+
+    def __init__(
+        self,
+        offset: int,
+        leader_epoch: int,
+        metadata: str,
+        commit_timestamp_ms: int,
+        expire_timestamp_ms: int = NO_EXPIRY,
+        record_offset: int = NOT_WRITTEN,
+    ) -> None:
         self.offset = offset
         self.leader_epoch = leader_epoch
         self.metadata = metadata
         self.commit_timestamp_ms = commit_timestamp_ms
+        self.expire_timestamp_ms = expire_timestamp_ms
+        self.record_offset = record_offset
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CommittedOffset) and self._values() == other._values()
@@ -32,34 +63,88 @@ class CommittedOffset:
     def __repr__(self) -> str:
         return f"CommittedOffset{self._values()!r}"
 
-    def _values(self) -> tuple[int, int, str, int]:
-        return (self.offset, self.leader_epoch, self.metadata, self.commit_timestamp_ms)
+    def _values(self) -> tuple[int, int, str, int, int]:
+        return (self.offset, self.leader_epoch, self.metadata, self.commit_timestamp_ms, self.expire_timestamp_ms)
 
 
 class Offsets:
-    """Committed offsets by group, topic and partition."""
+    """Committed offsets by group, topic and partition, and those of open transactions. `count` is of the former."""
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_committed", "_open_transactions", "_pending", "count")
 
     def __init__(self) -> None:
-        self._groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+        self._committed: OffsetsByGroup = {}
+        self._pending: dict[int, OffsetsByGroup] = {}
+        self._open_transactions: dict[str, set[int]] = {}  # group -> producer ids
+        self.count = 0
 
-    def commit(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Takes a commit that stands in the log."""
-        self._groups.setdefault(group_id, {})[topic, partition] = committed
+    # --- what stands in the log -------------------------------------------------------------------------------------
 
-    def forget(self, group_id: str, topic: str, partition: int) -> None:
-        """Takes a tombstone that stands in the log."""
-        offsets = self._groups.get(group_id)
-        if offsets is not None:
-            offsets.pop((topic, partition), None)
+    def put(self, group_id: str, place: TopicPartition, committed: CommittedOffset) -> None:
+        """A commit."""
+        offsets = self._committed.setdefault(group_id, {})
+        self.count += place not in offsets
+        offsets[place] = committed
+
+    def put_pending(self, producer_id: int, group_id: str, place: TopicPartition, committed: CommittedOffset) -> None:
+        """A commit that counts once its producer's transaction is committed."""
+        self._pending.setdefault(producer_id, {}).setdefault(group_id, {})[place] = committed
+        self._open_transactions.setdefault(group_id, set()).add(producer_id)
+
+    def remove(self, group_id: str, place: TopicPartition) -> None:
+        """A tombstone: it ends what transactions have pending there, too."""
+        offsets = self._committed.get(group_id)
+        if offsets is not None and offsets.pop(place, None) is not None:
+            self.count -= 1
             if not offsets:
-                del self._groups[group_id]
+                del self._committed[group_id]
+        for producer_id in self._open_transactions.get(group_id, ()):
+            self._pending[producer_id][group_id].pop(place, None)
+
+    def complete_transaction(self, producer_id: int, is_commit: bool) -> None:
+        """A marker of a producer."""
+        for group_id, offsets in self._pending.pop(producer_id, {}).items():
+            producers = self._open_transactions[group_id]
+            producers.discard(producer_id)
+            if not producers:
+                del self._open_transactions[group_id]
+            if is_commit:
+                for place, committed in offsets.items():
+                    present = self._committed.get(group_id, {}).get(place)
+                    if present is None or committed.record_offset > present.record_offset:
+                        self.put(group_id, place, committed)
+
+    # --- questions --------------------------------------------------------------------------------------------------
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """Everything that a group committed; empty for an unknown group."""
-        return self._groups.get(group_id, {})
+        return self._committed.get(group_id, {})
 
     def groups(self) -> list[str]:
         """The groups that have committed anything."""
-        return list(self._groups)
+        return list(self._committed)
+
+    def has_any(self, group_id: str) -> bool:
+        """Whether a group has offsets, or a transaction open that has committed some."""
+        return group_id in self._committed or group_id in self._open_transactions
+
+    def has_open_transaction(self, group_id: str) -> bool:
+        """Whether a transaction that has committed offsets of this group is still open."""
+        return group_id in self._open_transactions
+
+    def pending_places(self, group_id: str) -> set[TopicPartition]:
+        """Where open transactions have committed offsets of a group."""
+        producers = self._open_transactions.get(group_id, ())
+        return {place for producer_id in producers for place in self._pending[producer_id][group_id]}
+
+    def places(self, group_id: str) -> Iterator[TopicPartition]:
+        """Where a group has offsets, committed or pending, each place once."""
+        committed = self.of_group(group_id)
+        yield from committed
+        for place in self.pending_places(group_id):
+            if place not in committed:
+                yield place
+
+    def groups_with_any(self) -> list[str]:
+        """The groups that have offsets, committed or pending."""
+        return [*self._committed, *(group for group in self._open_transactions if group not in self._committed)]

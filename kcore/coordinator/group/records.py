@@ -8,12 +8,14 @@ version of a value is read. Pure: bytes and values, no I/O.
 
 from __future__ import annotations
 
-from kcore.coordinator.group.offsets import CommittedOffset
+import struct
+
+from kcore.coordinator.group.offsets import NO_EXPIRY, CommittedOffset
 from kcore.protocol.records import GROUP_METADATA_KEY, GROUP_METADATA_VALUE, OFFSET_COMMIT_KEY, OFFSET_COMMIT_VALUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
     from kcore.coordinator.group.offsets import TopicPartition
@@ -42,8 +44,15 @@ KINDS = (
     "ConsumerGroupRegularExpression",
 )
 OFFSET_COMMIT_VALUE_VERSION = 3
+EXPIRING_OFFSET_COMMIT_VALUE_VERSION = 1
 GROUP_METADATA_VALUE_VERSION = 3
 NO_TIMEOUT = -1
+
+OFFSET_KEY_HEAD = struct.Struct(">hh")  # version, length of the group
+LENGTH = struct.Struct(">h")
+INDEX = struct.Struct(">i")
+OFFSET_VALUE_HEAD = struct.Struct(">hqih")  # version, offset, leader epoch, length of the metadata
+TIMESTAMP = struct.Struct(">q")
 
 
 class MemberMetadata:
@@ -113,27 +122,61 @@ class GroupMetadata:
 # --- committed offsets ----------------------------------------------------------------------------------------------
 
 
-def offset_commit(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Pair:
-    """A committed offset."""
-    value = OFFSET_COMMIT_VALUE.encode(
-        OFFSET_COMMIT_VALUE_VERSION,
+def offset_commits(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[Pair]:
+    """Committed offsets of a group, packed by hand: what is asked for most often. The codec makes the same bytes."""
+    try:
+        group = group_id.encode()
+        prefix = OFFSET_KEY_HEAD.pack(OFFSET_COMMIT, len(group)) + group
+        return [
+            (
+                offset_key_after(prefix, place),
+                plain_value(committed)
+                if committed.expire_timestamp_ms == NO_EXPIRY
+                else offset_commit_value(committed),
+            )
+            for place, committed in offsets.items()
+        ]
+    except struct.error:
+        # A length that does not fit: the codec says which.
+        return [(offset_commit_key(group_id, place), offset_commit_value(each)) for place, each in offsets.items()]
+
+
+def offset_key_after(prefix: bytes, place: TopicPartition) -> bytes:
+    """The key of a place, after its version and group."""
+    topic = place[0].encode()
+    return b"".join((prefix, LENGTH.pack(len(topic)), topic, INDEX.pack(place[1])))
+
+
+def plain_value(committed: CommittedOffset) -> bytes:
+    """The value of an offset without an expiry of its own."""
+    metadata = committed.metadata.encode()
+    head = OFFSET_VALUE_HEAD.pack(OFFSET_COMMIT_VALUE_VERSION, committed.offset, committed.leader_epoch, len(metadata))
+    return b"".join((head, metadata, TIMESTAMP.pack(committed.commit_timestamp_ms)))
+
+
+def offset_commit_value(committed: CommittedOffset) -> bytes:
+    """The value of an offset; one that is to expire at a time of its own is kept in the version that can say so."""
+    has_expiry = committed.expire_timestamp_ms != NO_EXPIRY
+    return OFFSET_COMMIT_VALUE.encode(
+        EXPIRING_OFFSET_COMMIT_VALUE_VERSION if has_expiry else OFFSET_COMMIT_VALUE_VERSION,
         {
             "offset": committed.offset,
             "leader_epoch": committed.leader_epoch,
             "metadata": committed.metadata,
             "commit_timestamp": committed.commit_timestamp_ms,
+            "expire_timestamp": committed.expire_timestamp_ms,
         },
     )
-    return offset_commit_key(group_id, topic, partition), value
 
 
-def offset_commit_tombstone(group_id: str, topic: str, partition: int) -> Pair:
+def offset_commit_tombstone(group_id: str, place: TopicPartition) -> Pair:
     """A committed offset that counts no longer."""
-    return offset_commit_key(group_id, topic, partition), None
+    return offset_commit_key(group_id, place), None
 
 
-def offset_commit_key(group_id: str, topic: str, partition: int) -> bytes:
+def offset_commit_key(group_id: str, place: TopicPartition) -> bytes:
     """What a committed offset is kept under."""
+    topic, partition = place
     return OFFSET_COMMIT_KEY.encode(OFFSET_COMMIT, {"group": group_id, "topic": topic, "partition": partition})
 
 
@@ -143,10 +186,17 @@ def decode_offset_commit_key(key: bytes) -> tuple[str, TopicPartition]:
     return fields.group, (fields.topic, fields.partition)
 
 
-def decode_offset_commit_value(value: bytes) -> CommittedOffset:
-    """A committed offset, whichever version it was written in."""
+def decode_offset_commit_value(value: bytes, record_offset: int) -> CommittedOffset:
+    """A committed offset, whichever version it was written in; `record_offset` is its record's place in the log."""
     _, fields = OFFSET_COMMIT_VALUE.decode(value)
-    return CommittedOffset(fields.offset, fields.leader_epoch, fields.metadata, fields.commit_timestamp)
+    return CommittedOffset(
+        fields.offset,
+        fields.leader_epoch,
+        fields.metadata,
+        fields.commit_timestamp,
+        fields.expire_timestamp,
+        record_offset,
+    )
 
 
 # --- classic groups -------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Reads the records of one partition of `__consumer_offsets` back into what they say (the load of a shard).
 
-The newest record of a key counts, a tombstone ends it. A record that cannot be read, by whoever it was written, is
+The newest record of a key counts, a tombstone ends it. What a transaction wrote counts once its marker is read, if that
+commits it; groups are never part of a transaction. A record that cannot be read, by whoever it was written, is
 named in the log and passed over: it must not keep all groups from their offsets. Kinds that this broker does not serve
 are named once, and stay in the log as they are.
 """
@@ -12,6 +13,7 @@ from kcore.coordinator.group.offsets import Offsets
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
 from kcore.protocol.records import version_of
+from kcore.record.control import decode_marker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,37 +22,48 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.coordinator.group")
 
+NO_PRODUCER_ID = -1
+NAMED_AT_MOST = 20
+
 
 class Replay:
     """What the records read so far say. `place` names the partition in the log."""
 
-    __slots__ = ("_place", "classic_groups", "offsets", "record_count")
+    __slots__ = ("_place", "classic_groups", "offsets", "record_count", "unreadable_count")
 
     def __init__(self, place: str) -> None:
         self._place = place
         self.offsets = Offsets()
         self.classic_groups: dict[str, GroupMetadata] = {}
         self.record_count = 0
+        self.unreadable_count = 0
 
     def take_batch(self, batch: RecordBatch) -> None:
         """The next batch of the log."""
-        if batch.is_control:
-            return
+        take = self._take_marker if batch.is_control else self._take
+        producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
         for record in batch:
             self.record_count += 1
             try:
-                self._take(record)
+                take(record, producer_id)
             except KafkaError as error:
-                LOG.error("The record in %s at offset %d is passed over: %s", self._place, record.offset, error)
+                self.unreadable_count += 1
+                if self.unreadable_count <= NAMED_AT_MOST:
+                    LOG.error("The record in %s at offset %d is passed over: %s", self._place, record.offset, error)
 
-    def _take(self, record: Record) -> None:
+    def _take_marker(self, record: Record, producer_id: int) -> None:
+        marker = decode_marker(record)
+        if marker is not None:
+            self.offsets.complete_transaction(producer_id, marker.is_commit)
+
+    def _take(self, record: Record, producer_id: int) -> None:
         key = record.key
         if key is None:
             LOG.warn("A record without a key in %s at offset %d is passed over", self._place, record.offset)
             return
         version = version_of(key)
         if version in (records.LEGACY_OFFSET_COMMIT, records.OFFSET_COMMIT):
-            self._take_offset(key, record.value)
+            self._take_offset(key, record, producer_id)
         elif version == records.GROUP_METADATA:
             self._take_group(key, record.value)
         elif 0 <= version < len(records.KINDS):
@@ -63,12 +76,17 @@ class Replay:
         else:
             LOG.warn_once("Records of kind %d in %s are not known here, and kept", version, self._place)
 
-    def _take_offset(self, key: bytes, value: bytes | None) -> None:
-        group_id, (topic, partition) = records.decode_offset_commit_key(key)
+    def _take_offset(self, key: bytes, record: Record, producer_id: int) -> None:
+        group_id, place = records.decode_offset_commit_key(key)
+        value = record.value
         if value is None:
-            self.offsets.forget(group_id, topic, partition)
+            self.offsets.remove(group_id, place)
+            return
+        committed = records.decode_offset_commit_value(value, record.offset)
+        if producer_id == NO_PRODUCER_ID:
+            self.offsets.put(group_id, place, committed)
         else:
-            self.offsets.commit(group_id, topic, partition, records.decode_offset_commit_value(value))
+            self.offsets.put_pending(producer_id, group_id, place, committed)
 
     def _take_group(self, key: bytes, value: bytes | None) -> None:
         group_id = records.decode_group_metadata_key(key)

@@ -13,21 +13,23 @@ from __future__ import annotations
 
 from threading import Lock
 
-from kcore.coordinator.group import codes, records
+from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
-from kcore.coordinator.group.offsets import CommittedOffset, Offsets
+from kcore.coordinator.group.offset_expiry import expired_places
+from kcore.coordinator.group.offset_store import OffsetStore
 from kcore.coordinator.group.state import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.effects import Effect
     from kcore.coordinator.group.group_log import GroupLog
-    from kcore.coordinator.group.offsets import TopicPartition
+    from kcore.coordinator.group.offset_store import Commits, Results
+    from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.coordinator.group.records import Pair
     from kcore.coordinator.group.replay import Replay
     from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
@@ -50,7 +52,15 @@ class Surroundings:
     `clock_ms` never goes back and starts at the wall clock's time, `wall_clock_ms` is what commits are stamped with.
     """
 
-    __slots__ = ("clock_ms", "initial_rebalance_delay_ms", "max_metadata_length", "max_size", "timer", "wall_clock_ms")
+    __slots__ = (
+        "clock_ms",
+        "initial_rebalance_delay_ms",
+        "max_metadata_length",
+        "max_size",
+        "retention_ms",
+        "timer",
+        "wall_clock_ms",
+    )
 
     def __init__(
         self, config: BrokerConfig, timer: Scheduler, clock_ms: Callable[[], int], wall_clock_ms: Callable[[], int]
@@ -58,23 +68,47 @@ class Surroundings:
         self.initial_rebalance_delay_ms = config.number("group.initial.rebalance.delay.ms")
         self.max_size = config.number("group.max.size")
         self.max_metadata_length = config.number("offset.metadata.max.bytes")
+        self.retention_ms = config.number("offsets.retention.minutes") * 60_000
         self.timer = timer
         self.clock_ms = clock_ms
         self.wall_clock_ms = wall_clock_ms
 
 
+class Committer:
+    """Who commits: a member of a generation, or of an epoch of a consumer group, or nobody (-1 and no member id).
+
+    `knows_epochs`: a client new enough for the errors of consumer groups (OffsetCommit 9).
+    """
+
+    __slots__ = ("generation_id", "group_instance_id", "is_transactional", "knows_epochs", "member_id")
+
+    def __init__(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_id: int,
+        knows_epochs: bool,
+        is_transactional: bool = False,
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.generation_id = generation_id
+        self.knows_epochs = knows_epochs
+        self.is_transactional = is_transactional
+
+
 class GroupShard:
     """Groups, committed offsets and their log. `error` is what every request is answered while it is not 0."""
 
-    __slots__ = ("_log", "_surroundings", "_timers", "error", "groups", "lock", "offsets")
+    __slots__ = ("_log", "_store", "_surroundings", "_timers", "error", "groups", "lock")
 
     def __init__(self, surroundings: Surroundings, error: int = codes.COORDINATOR_LOAD_IN_PROGRESS) -> None:
         self.lock = Lock()
         self.error = error
         self.groups: dict[str, Group] = {}
-        self.offsets = Offsets()
         self._surroundings = surroundings
         self._log: GroupLog | None = None
+        self._store: OffsetStore | None = None
         self._timers: dict[tuple[str, tuple[str, ...]], TimerHandle] = {}
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -85,11 +119,14 @@ class GroupShard:
             if self.error != codes.COORDINATOR_LOAD_IN_PROGRESS:
                 return False
             self._log = log
-            self.offsets = loaded.offsets
+            self._store = OffsetStore(log, loaded.offsets, self._surroundings.max_metadata_length)
             now_ms = self._surroundings.clock_ms()
             for group_id, metadata in loaded.classic_groups.items():
                 group = self._made(group_id)
                 self._carry_out(group, group.restore(metadata, now_ms))
+            for group_id in loaded.offsets.groups_with_any():
+                if group_id not in self.groups:
+                    self._made(group_id)
             self.error = codes.NONE
             return True
 
@@ -102,15 +139,11 @@ class GroupShard:
             self.groups.clear()
             self._timers.clear()
 
-    def end_idle_groups(self) -> None:
-        """Forgets the groups that have neither members nor offsets."""
-        with self.lock:
-            if self.error:
-                return
-            for group_id, group in list(self.groups.items()):
-                if group.is_idle and not self.offsets.of_group(group_id):
-                    self._carry_out(group, group.end(codes.COORDINATOR_NOT_AVAILABLE))
-                    del self.groups[group_id]
+    @property
+    def _offset_store(self) -> OffsetStore:
+        """There is one while `error` is 0."""
+        assert self._store is not None
+        return self._store
 
     # --- membership -------------------------------------------------------------------------------------------------
 
@@ -165,76 +198,185 @@ class GroupShard:
 
     # --- offsets ----------------------------------------------------------------------------------------------------
 
-    def commit(
-        self,
-        group_id: str,
-        member_id: str,
-        generation_id: int,
-        offsets: Mapping[TopicPartition, tuple[int, int, str | None]],
-    ) -> dict[TopicPartition, int]:
-        """OffsetCommit of (offset, leader epoch, metadata): a wire code for each partition."""
+    def commit(self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int) -> Results:
+        """OffsetCommit: a wire code for each partition."""
         with self.lock:
-            error = self.error or self._commit_error(group_id, member_id, generation_id)
-            return dict.fromkeys(offsets, error) if error else self._store(group_id, offsets)
+            error = self.error or self._commit_error(group_id, committer)
+            if error:
+                return dict.fromkeys(commits, error)
+            now_ms = self._surroundings.wall_clock_ms()
+            results = self._offset_store.commit(group_id, commits, retention_time_ms, now_ms)
+            self._make_if_it_has_offsets(group_id)
+            return results
 
-    def _commit_error(self, group_id: str, member_id: str, generation_id: int) -> int:
+    def commit_transactional(
+        self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
+    ) -> Results:
+        """TxnOffsetCommit: a wire code for each partition."""
+        with self.lock:
+            error = self.error or self._commit_error(group_id, committer)
+            if error:
+                return dict.fromkeys(commits, error)
+            now_ms = self._surroundings.wall_clock_ms()
+            store = self._offset_store
+            results = store.commit_transactional(group_id, commits, producer_id, producer_epoch, now_ms)
+            self._make_if_it_has_offsets(group_id)
+            return results
+
+    def _commit_error(self, group_id: str, committer: Committer) -> int:
         group = self.groups.get(group_id)
         if group is not None:
-            return group.commit_error(member_id, None, generation_id, self._surroundings.clock_ms())
-        if generation_id < 0:
+            return group.commit_error(
+                committer.member_id,
+                committer.group_instance_id,
+                committer.generation_id,
+                self._surroundings.clock_ms(),
+                committer.is_transactional,
+            )
+        if committer.generation_id < 0:
             # Offsets kept in Kafka by a client that manages its partitions itself.
             return codes.NONE
-        # A group that has offsets is known, without that member.
-        return codes.UNKNOWN_MEMBER_ID if self.offsets.of_group(group_id) else codes.ILLEGAL_GENERATION
+        return codes.GROUP_ID_NOT_FOUND if committer.knows_epochs else codes.ILLEGAL_GENERATION
 
-    def _store(
-        self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, int, str | None]]
-    ) -> dict[TopicPartition, int]:
-        now_ms = self._surroundings.wall_clock_ms()
-        longest = self._surroundings.max_metadata_length
-        accepted = {}
-        results = {}
-        for place, (offset, leader_epoch, metadata) in offsets.items():
-            # Kafka calls the limit bytes, and counts characters.
-            if metadata is not None and len(metadata) > longest:
-                results[place] = codes.OFFSET_METADATA_TOO_LARGE
-            else:
-                accepted[place] = CommittedOffset(offset, leader_epoch, metadata or "", now_ms)
-        if accepted:
-            error = self._append(
-                [records.offset_commit(group_id, *place, committed) for place, committed in accepted.items()]
-            )
-            if error in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
-                error = codes.INVALID_COMMIT_OFFSET_SIZE
-            if not error:
-                for (topic, partition), committed in accepted.items():
-                    self.offsets.commit(group_id, topic, partition, committed)
-            results.update(dict.fromkeys(accepted, error))
-        return results
+    def _make_if_it_has_offsets(self, group_id: str) -> None:
+        """A group that consists of offsets is a group: it is listed, and its offsets expire."""
+        if group_id not in self.groups and self._offset_store.offsets.has_any(group_id):
+            self._made(group_id)
 
-    def fetch_offsets(self, group_id: str) -> tuple[int, Mapping[TopicPartition, CommittedOffset]]:
-        """OffsetFetch: a wire code and everything that the group committed."""
-        with self.lock:
-            return (self.error, {}) if self.error else (codes.NONE, dict(self.offsets.of_group(group_id)))
-
-    def forget_topic(self, topic: str) -> bool:
-        """The committed offsets of a topic that is gone go with it; False if that could not be written."""
+    def complete_transaction(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
+    ) -> int:
+        """WriteTxnMarkers of one producer: its marker is written, and its offsets count or are gone; the wire code."""
         with self.lock:
             if self.error:
-                return True
-            gone = [
-                (group_id, index)
-                for group_id in self.offsets.groups()
-                for name, index in self.offsets.of_group(group_id)
-                if name == topic
-            ]
-            if gone and self._append(
-                [records.offset_commit_tombstone(group_id, topic, index) for group_id, index in gone]
-            ):
-                return False
-            for group_id, index in gone:
-                self.offsets.forget(group_id, topic, index)
-            return True
+                return self.error
+            now_ms = self._surroundings.wall_clock_ms()
+            store = self._offset_store
+            return store.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit, now_ms)
+
+    def fetch_offsets(
+        self,
+        group_id: str,
+        places: Iterable[TopicPartition] | None,
+        require_stable: bool,
+        member_id: str | None,
+        member_epoch: int,
+    ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
+        """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and what may still change."""
+        with self.lock:
+            group = self.groups.get(group_id)
+            error = self.error
+            if group is not None and not error:
+                error = group.offset_fetch_error(member_id, member_epoch)
+            if error:
+                return error, {}, set()
+            offsets = self._offset_store.offsets
+            committed = offsets.of_group(group_id)
+            unstable = offsets.pending_places(group_id) if require_stable else set()
+            if places is None:
+                return codes.NONE, dict(committed), unstable
+            return codes.NONE, {place: committed[place] for place in places if place in committed}, unstable
+
+    def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
+        """What each group has committed, as it is at the moment."""
+        with self.lock:
+            if self.error:
+                return []
+            offsets = self._offset_store.offsets
+            return [(group_id, dict(offsets.of_group(group_id))) for group_id in offsets.groups()]
+
+    def delete_offsets(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
+        """OffsetDelete: the wire code of the request, and without an error one for each partition."""
+        with self.lock:
+            group = self.groups.get(group_id)
+            if self.error or group is None:
+                return self.error or codes.GROUP_ID_NOT_FOUND, {}
+            error = group.offset_delete_error()
+            if error:
+                return error, {}
+            subscribed = {topic: group.subscribes_to(topic) for topic in {topic for topic, _ in places}}
+            store = self._offset_store
+            known = set(store.offsets.places(group_id))
+            gone = [place for place in places if place in known and not subscribed[place[0]]]
+            error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+            if error:
+                return error, {}
+            return codes.NONE, {
+                place: codes.GROUP_SUBSCRIBED_TO_TOPIC if subscribed[place[0]] else codes.NONE for place in places
+            }
+
+    def delete_group(self, group_id: str) -> int:
+        """DeleteGroups of one group, with all its offsets: the wire code."""
+        with self.lock:
+            group = self.groups.get(group_id)
+            if self.error or group is None:
+                return self.error or codes.GROUP_ID_NOT_FOUND
+            error = group.delete_error()
+            if error:
+                return error
+            store = self._offset_store
+            gone = list(store.offsets.places(group_id))
+            error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+            return error or self._end(group, codes.GROUP_ID_NOT_FOUND)
+
+    def forget_topic(self, topic: str) -> int:
+        """The offsets of a topic that is gone go with it; the wire code."""
+        with self.lock:
+            group_ids = [] if self.error else self._offset_store.offsets.groups_with_any()
+        for group_id in group_ids:
+            with self.lock:
+                if self.error:
+                    return codes.NONE
+                store = self._offset_store
+                gone = [place for place in store.offsets.places(group_id) if place[0] == topic]
+                error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+                if error:
+                    return error
+        return codes.NONE
+
+    # --- cleaning up ------------------------------------------------------------------------------------------------
+
+    def clean_up(self) -> tuple[int, int]:
+        """Removes expired offsets, and groups that nobody is in and that have none (Kafka's `cleanupGroupMetadata`).
+
+        Answers how many offsets went, and a wire code if that could not be written; the rest is left to the next time.
+        The lock is taken for each group anew, so that requests are not held up.
+        """
+        count = 0
+        for group_id in list(self.groups):
+            with self.lock:
+                group = self.groups.get(group_id)
+                if self.error or group is None:
+                    continue
+                removed, error = self._expire(group)
+                count += removed
+                error = error or self._end_if_idle(group)
+            if error:
+                return count, error
+        return count, codes.NONE
+
+    def _expire(self, group: Group) -> tuple[int, int]:
+        expiry = group.offset_expiry()
+        if expiry is None:
+            return 0, codes.NONE
+        store = self._offset_store
+        now_ms = self._surroundings.wall_clock_ms()
+        gone = expired_places(store.offsets, group.group_id, expiry, now_ms, self._surroundings.retention_ms)
+        error = store.remove(group.group_id, gone, now_ms)
+        return (0, error) if error else (len(gone), codes.NONE)
+
+    def _end_if_idle(self, group: Group) -> int:
+        if not group.is_idle or self._offset_store.offsets.has_any(group.group_id):
+            return codes.NONE
+        return self._end(group, codes.COORDINATOR_NOT_AVAILABLE)
+
+    def _end(self, group: Group, error: int) -> int:
+        """The group is no more, and `error` for whoever still holds it; the wire code of writing that down."""
+        append_error = self._append(group.tombstones())
+        if not append_error:
+            self._carry_out(group, group.end(error))
+            del self.groups[group.group_id]
+        return append_error
 
     # --- carrying out -----------------------------------------------------------------------------------------------
 
@@ -247,7 +389,7 @@ class GroupShard:
     def _append(self, pairs: Sequence[Pair]) -> int:
         if self._log is None:
             return codes.NOT_COORDINATOR
-        return self._log.append(pairs, self._surroundings.wall_clock_ms())
+        return self._log.append(pairs, self._surroundings.wall_clock_ms())[0]
 
     def _answer(self, token: object, fields: Mapping[str, Any]) -> None:
         token.respond(fields)  # type: ignore[attr-defined]

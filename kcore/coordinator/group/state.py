@@ -26,6 +26,7 @@ from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, sync_fai
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
 from kcore.coordinator.group.group_metadata import member_error, restored
 from kcore.coordinator.group.member import Member
+from kcore.coordinator.group.offset_expiry import CONSUMER_PROTOCOL_TYPE, expiry_of, is_subscribed
 from kcore.coordinator.group.rebalancing import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -36,6 +37,7 @@ from kcore.coordinator.group.rebalancing import (
     SYNC_TIMER,
     RebalancingGroup,
 )
+from kcore.coordinator.group.records import group_metadata_tombstone
 from kcore.coordinator.group.static_members import StaticMemberReplaced, end_replacement, replace_static_member
 
 TYPE_CHECKING = False
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.effects import Effect
     from kcore.coordinator.group.member import MemberProfile
-    from kcore.coordinator.group.records import GroupMetadata
+    from kcore.coordinator.group.offset_expiry import OffsetExpiry
+    from kcore.coordinator.group.records import GroupMetadata, Pair
 
 
 class JoinAttempt:
@@ -321,6 +324,35 @@ class Group(RebalancingGroup):
             return codes.REBALANCE_IN_PROGRESS
         self.extend_session(self.members[member_id])
         return codes.NONE
+
+    def offset_fetch_error(self, member_id: str | None, member_epoch: int) -> int:
+        """Whether offsets may be read: anyone may; it is consumer groups that check who asks."""
+        return codes.NONE
+
+    def offset_delete_error(self) -> int:
+        """Whether offsets may be deleted: consumers may stay, since it is known what they read."""
+        if self.state == DEAD:
+            return codes.GROUP_ID_NOT_FOUND
+        is_free = self.state == EMPTY or self.protocol_type == CONSUMER_PROTOCOL_TYPE
+        return codes.NONE if is_free else codes.NON_EMPTY_GROUP
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether members read a topic, as far as can be told."""
+        return is_subscribed(self, topic)
+
+    def offset_expiry(self) -> OffsetExpiry | None:
+        """How the group's offsets expire; None: not now."""
+        return expiry_of(self)
+
+    def delete_error(self) -> int:
+        """Whether the group may be deleted."""
+        if self.state == DEAD:
+            return codes.GROUP_ID_NOT_FOUND
+        return codes.NONE if self.state == EMPTY else codes.NON_EMPTY_GROUP
+
+    def tombstones(self) -> list[Pair]:
+        """The records that end what is kept of the group."""
+        return [group_metadata_tombstone(self.group_id)]
 
     def _membership_error(self, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
         if self.state == DEAD:

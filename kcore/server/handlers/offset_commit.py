@@ -1,12 +1,14 @@
 """OffsetCommit (key 8): a group's positions, written to `__consumer_offsets` before they are acknowledged.
 
-v6 has leader epochs; a retention time (v2-4) and a commit timestamp (v1) are read and not used, since offsets expire by
-the group's life (KIP-211). A partition that does not exist is answered UNKNOWN_TOPIC_OR_PARTITION and not written.
+v2 to v4 may ask for a retention time of their own, v6 has leader epochs, v7 static members, v9 may name an epoch of a
+consumer group instead of a generation (KIP-848). A partition that does not exist is answered UNKNOWN_TOPIC_OR_PARTITION
+and not written.
 """
 
 from __future__ import annotations
 
 from kcore import errors
+from kcore.coordinator.group.shard import Committer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,15 +16,14 @@ if TYPE_CHECKING:
 
     from kcore.server.request_context import Fields, RequestContext
 
-FIRST_WITH_LEADER_EPOCH = 6
-FIRST_WITH_GENERATION = 1
+FIRST_WITH_MEMBER_EPOCH = 9
 UNKNOWN_TOPIC_OR_PARTITION = errors.UnknownTopicOrPartitionError.code
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Commits what names a partition that exists."""
     cache = context.broker.metadata_cache
-    offsets = {}
+    commits = {}
     results = {}
     for topic in request.topics:
         for partition in topic.partitions:
@@ -30,15 +31,20 @@ def handle(context: RequestContext, request: Any) -> Fields:
             if cache.partition(*place) is None:
                 results[place] = UNKNOWN_TOPIC_OR_PARTITION
             else:
-                epoch = partition.committed_leader_epoch if context.api_version >= FIRST_WITH_LEADER_EPOCH else -1
-                offsets[place] = (partition.committed_offset, epoch, partition.committed_metadata)
-    in_group = context.api_version >= FIRST_WITH_GENERATION
-    results |= context.broker.group_coordinator.commit(
-        request.group_id,
-        request.member_id if in_group else "",
-        request.generation_id_or_member_epoch if in_group else -1,
-        offsets,
-    )
+                commits[place] = (
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    partition.committed_metadata,
+                )
+    if commits:
+        committer = Committer(
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            knows_epochs=context.api_version >= FIRST_WITH_MEMBER_EPOCH,
+        )
+        coordinator = context.broker.group_coordinator
+        results |= coordinator.commit(request.group_id, committer, commits, request.retention_time_ms)
     return answer(request, results)
 
 

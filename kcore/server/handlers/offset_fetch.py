@@ -1,42 +1,66 @@
 """OffsetFetch (key 9): what a group committed.
 
 v2 answers all offsets to null topics and has an error of the group, v5 has leader epochs, v7 may ask for stable offsets
-only (every offset is, while there are no transactions), v8 asks for several groups at once.
+only: one that an open transaction may still change is answered UNSTABLE_OFFSET_COMMIT (KIP-447). v8 asks for several
+groups at once, v9 may name a member and its epoch, which a consumer group checks (KIP-848).
 """
 
 from __future__ import annotations
 
+from kcore import errors
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Set
     from typing import Any
 
-    from kcore import errors
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_BATCHED = 8
 NO_OFFSET = -1
+NO_EPOCH = -1
+UNSTABLE_OFFSET_COMMIT = errors.UnstableOffsetCommitError.code
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """The offsets of one group, or of each."""
     if context.api_version < FIRST_BATCHED:
-        return fetch(context, request.group_id, request.topics)
+        return fetch(context, request.group_id, request.topics, request.require_stable)
     return {
         "groups": [
-            {"group_id": group.group_id, **fetch(context, group.group_id, group.topics)} for group in request.groups
+            {
+                "group_id": group.group_id,
+                **fetch(
+                    context, group.group_id, group.topics, request.require_stable, group.member_id, group.member_epoch
+                ),
+            }
+            for group in request.groups
         ]
     }
 
 
-def fetch(context: RequestContext, group_id: str, topics: Any) -> Fields:
+def fetch(
+    context: RequestContext,
+    group_id: str,
+    topics: Any,
+    require_stable: bool,
+    member_id: str | None = None,
+    member_epoch: int = NO_EPOCH,
+) -> Fields:
     """The offsets of a group: those asked for, or all of them."""
-    error_code, offsets = context.broker.group_coordinator.fetch_offsets(group_id)
+    places = None
+    if topics is not None:
+        places = [(topic.name, index) for topic in topics for index in topic.partition_indexes]
+    coordinator = context.broker.group_coordinator
+    error_code, offsets, unstable = coordinator.fetch_offsets(group_id, places, require_stable, member_id, member_epoch)
     if error_code:
         return failure(context, topics, error_code)
     wanted = group_by_topic(offsets) if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
-    return {"error_code": error_code, "topics": [describe_topic(name, indexes, offsets) for name, indexes in wanted]}
+    return {
+        "error_code": error_code,
+        "topics": [describe_topic(name, indexes, offsets, unstable) for name, indexes in wanted],
+    }
 
 
 def group_by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
@@ -47,18 +71,25 @@ def group_by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int
     return list(topics.items())
 
 
-def describe_topic(name: str, indexes: Iterable[int], offsets: Mapping[TopicPartition, CommittedOffset]) -> Fields:
+def describe_topic(
+    name: str,
+    indexes: Iterable[int],
+    offsets: Mapping[TopicPartition, CommittedOffset],
+    unstable: Set[TopicPartition],
+) -> Fields:
     """One topic's part of the answer; a partition without a commit has offset -1."""
     partitions = []
     for index in indexes:
-        committed = offsets.get((name, index))
+        place = (name, index)
+        is_unstable = place in unstable
+        committed = None if is_unstable else offsets.get(place)
         partitions.append(
             {
                 "partition_index": index,
                 "committed_offset": committed.offset if committed else NO_OFFSET,
-                "committed_leader_epoch": committed.leader_epoch if committed else -1,
+                "committed_leader_epoch": committed.leader_epoch if committed else NO_EPOCH,
                 "metadata": committed.metadata if committed else "",
-                "error_code": 0,
+                "error_code": UNSTABLE_OFFSET_COMMIT if is_unstable else errors.NONE,
             }
         )
     return {"name": name, "partitions": partitions}

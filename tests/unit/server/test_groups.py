@@ -96,10 +96,10 @@ def test_group_without_members_and_offsets_comes_to_its_end(started: Broker) -> 
         client.create_topic("read")
         coordinator(client, "visitors")
         member_id, generation = join(client, "visitors")
-        started.group_coordinator.end_idle_groups()
+        started.group_coordinator.clean_up()
         assert commit(client, "visitors", "read", 1, "stranger", generation) == UNKNOWN_MEMBER_ID
         leave(client, "visitors", member_id)
-        started.group_coordinator.end_idle_groups()
+        started.group_coordinator.clean_up()
         assert commit(client, "visitors", "read", 1, member_id, generation) == ILLEGAL_GENERATION
         assert join(client, "visitors")[1] == 1
 
@@ -111,7 +111,7 @@ def test_group_with_offsets_outlives_its_members(started: Broker) -> None:
         member_id, generation = join(client, "readers")
         assert commit(client, "readers", "read", 7, member_id, generation) == 0
         leave(client, "readers", member_id)
-        started.group_coordinator.end_idle_groups()
+        started.group_coordinator.clean_up()
         assert commit(client, "readers", "read", 8, member_id, generation) == UNKNOWN_MEMBER_ID
         assert join(client, "readers")[1] > generation
         assert committed(client, "readers", "read") == 7

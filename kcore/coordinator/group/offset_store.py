@@ -1,0 +1,112 @@
+"""Committed offsets with their log: what changes is appended first and remembered then.
+
+Concurrency: called under the lock of the shard, which is held while records are appended.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group import codes, records
+from kcore.coordinator.group.group_log import in_parts
+from kcore.coordinator.group.offsets import NO_EXPIRY, CommittedOffset, Offsets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
+
+    from kcore.coordinator.group.group_log import GroupLog
+    from kcore.coordinator.group.offsets import TopicPartition
+
+    Commits: TypeAlias = Mapping[TopicPartition, tuple[int, int, str | None]]
+    """Offset, leader epoch and metadata of each partition."""
+
+    Results: TypeAlias = dict[TopicPartition, int]
+    """A wire code for each partition."""
+
+NO_RETENTION = -1
+TOO_LARGE = (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE)
+
+
+class OffsetStore:
+    """The offsets of a shard, and what writes them. `max_metadata_length` is `offset.metadata.max.bytes`."""
+
+    __slots__ = ("_log", "_max_metadata_length", "offsets")
+
+    def __init__(self, log: GroupLog, offsets: Offsets, max_metadata_length: int) -> None:
+        self.offsets = offsets
+        self._log = log
+        self._max_metadata_length = max_metadata_length
+
+    def commit(self, group_id: str, commits: Commits, retention_time_ms: int, now_ms: int) -> Results:
+        """Commits at the time of the wall clock; a retention time of the client's own outdoes the broker's."""
+        expire_ms = NO_EXPIRY if retention_time_ms == NO_RETENTION else now_ms + retention_time_ms
+        results: Results = {}
+        accepted = self._acceptable(commits, now_ms, expire_ms, results)
+        if accepted:
+            error, base_offset = self._log.append(records.offset_commits(group_id, accepted), now_ms)
+            if not error:
+                put = self.offsets.put
+                for record_offset, (place, committed) in enumerate(accepted.items(), base_offset):
+                    committed.record_offset = record_offset
+                    put(group_id, place, committed)
+            results.update(dict.fromkeys(accepted, client_error(error)))
+        return results
+
+    def commit_transactional(
+        self, group_id: str, commits: Commits, producer_id: int, producer_epoch: int, now_ms: int
+    ) -> Results:
+        """Commits that count once the producer's transaction is committed."""
+        results: Results = {}
+        accepted = self._acceptable(commits, now_ms, NO_EXPIRY, results)
+        if accepted:
+            error, base_offset = self._log.append_transactional(
+                records.offset_commits(group_id, accepted), now_ms, producer_id, producer_epoch
+            )
+            if not error:
+                for record_offset, (place, committed) in enumerate(accepted.items(), base_offset):
+                    committed.record_offset = record_offset
+                    self.offsets.put_pending(producer_id, group_id, place, committed)
+            results.update(dict.fromkeys(accepted, client_error(error)))
+        return results
+
+    def _acceptable(
+        self, commits: Commits, now_ms: int, expire_ms: int, results: Results
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """What may be committed; what may not gets its code in `results`."""
+        longest = self._max_metadata_length
+        accepted = {}
+        for place, (offset, leader_epoch, metadata) in commits.items():
+            # Kafka calls the limit bytes, and counts characters.
+            if metadata is not None and len(metadata) > longest:
+                results[place] = codes.OFFSET_METADATA_TOO_LARGE
+            else:
+                accepted[place] = CommittedOffset(offset, leader_epoch, metadata or "", now_ms, expire_ms)
+        return accepted
+
+    def complete_transaction(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool, now_ms: int
+    ) -> int:
+        """Ends a producer's transaction in this partition: its marker, and what follows; the wire code."""
+        error, _ = self._log.append_marker(is_commit, coordinator_epoch, now_ms, producer_id, producer_epoch)
+        if not error:
+            self.offsets.complete_transaction(producer_id, is_commit)
+        return error
+
+    def remove(self, group_id: str, places: Iterable[TopicPartition], now_ms: int) -> int:
+        """Writes tombstones; the wire code. With an error some may be gone already."""
+        remaining = list(places)
+        tombstones = (records.offset_commit_tombstone(group_id, place) for place in remaining)
+        done = 0
+        for part in in_parts(tombstones):
+            error, _ = self._log.append(part, now_ms)
+            if error:
+                return error
+            for place in remaining[done : done + len(part)]:
+                self.offsets.remove(group_id, place)
+            done += len(part)
+        return codes.NONE
+
+
+def client_error(error: int) -> int:
+    """What a failed append means to a committing client (Kafka's `GroupMetadataManager.storeOffsets`)."""
+    return codes.INVALID_COMMIT_OFFSET_SIZE if error in TOO_LARGE else error
