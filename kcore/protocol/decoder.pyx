@@ -193,12 +193,24 @@ cdef int read_tagged_fields(Reader* reader, Plan plan, object message) except -1
     return check(reader)
 
 
+cdef object read_tagged_nullable_struct(Reader* reader, const Step* step):
+    """Behind a varint that is 0 for null, where an untagged one has a byte that is -1."""
+    if read_unsigned_varint(&reader.cursor) == 0:
+        check(reader)
+        return None
+    check(reader)
+    return read_struct(reader, <Plan>step.inner)
+
+
 cdef int read_tagged_field(Reader* reader, const Step* step, uint32_t size, object message) except -1:
     """Within its own bounds: a value can neither reach beyond its size nor leave a part of it unread."""
     cdef const uint8_t* end = reader.cursor.end
     reader.cursor.end = reader.cursor.position + size
     try:
-        put(message, step, read_value(reader, step, step.kind, step.nullable))
+        if step.kind == KIND_STRUCT and step.nullable:
+            put(message, step, read_tagged_nullable_struct(reader, step))
+        else:
+            put(message, step, read_value(reader, step, step.kind, step.nullable))
         if reader.cursor.position != reader.cursor.end:
             raise malformed(reader, f"the tagged field has {remaining(&reader.cursor)} bytes too many")
     except MessageError as error:

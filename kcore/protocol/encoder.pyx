@@ -266,7 +266,13 @@ cdef list unknown_tagged_values(Plan plan, object unknown):
 cdef bytes tagged_value(const Step* step, object value):
     cdef Writer writer = Writer(NULL, 0, 0)
     try:
-        write_value(&writer, step, step.kind, step.nullable, value)
+        if step.kind == KIND_STRUCT and step.nullable:
+            # A varint says whether it is there, where an untagged one has a byte.
+            write_unsigned_varint(&writer, value is not None)
+            if value is not None:
+                write_struct(&writer, <Plan>step.inner, value)
+        else:
+            write_value(&writer, step, step.kind, step.nullable, value)
         return PyBytes_FromStringAndSize(<const char*>writer.data, writer.size)
     except MessageError as error:
         error.within(<object>step.name)

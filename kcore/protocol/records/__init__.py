@@ -2,8 +2,8 @@
 group hand to one another through the coordinator. Each is preceded by two bytes with its version.
 
 A reader of `__consumer_offsets` tells keys apart by that version (`version_of`): 0 and 1 are committed offsets, 2 is a
-group. A version above the known ones cannot be read, except in the consumer protocol, whose newer versions only
-add fields at the end: there it is read as the newest known one.
+classic group, 3 to 8 and 16 belong to consumer groups. A version above the known ones cannot be read, except in the
+consumer protocol, whose newer versions only add fields at the end: there it is read as the newest known one.
 """
 
 from __future__ import annotations
@@ -92,6 +92,55 @@ OFFSET_COMMIT_KEY = VersionedType("OffsetCommitKey", "offset_commit_key", (0, 1)
 OFFSET_COMMIT_VALUE = VersionedType("OffsetCommitValue", "offset_commit_value", (0, 4), first_flexible=4)
 GROUP_METADATA_KEY = VersionedType("GroupMetadataKey", "group_metadata_key", (2, 2))
 GROUP_METADATA_VALUE = VersionedType("GroupMetadataValue", "group_metadata_value", (0, 4), first_flexible=4)
+CONSUMER_GROUP_METADATA_KEY = VersionedType("ConsumerGroupMetadataKey", "consumer_group_metadata_key", (3, 3))
+CONSUMER_GROUP_METADATA_VALUE = VersionedType(
+    "ConsumerGroupMetadataValue", "consumer_group_metadata_value", (0, 0), first_flexible=0
+)
+CONSUMER_GROUP_PARTITION_METADATA_KEY = VersionedType(
+    "ConsumerGroupPartitionMetadataKey", "consumer_group_partition_metadata_key", (4, 4)
+)
+CONSUMER_GROUP_PARTITION_METADATA_VALUE = VersionedType(
+    "ConsumerGroupPartitionMetadataValue", "consumer_group_partition_metadata_value", (0, 0), first_flexible=0
+)
+CONSUMER_GROUP_MEMBER_METADATA_KEY = VersionedType(
+    "ConsumerGroupMemberMetadataKey", "consumer_group_member_metadata_key", (5, 5)
+)
+CONSUMER_GROUP_MEMBER_METADATA_VALUE = VersionedType(
+    "ConsumerGroupMemberMetadataValue", "consumer_group_member_metadata_value", (0, 0), first_flexible=0
+)
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = VersionedType(
+    "ConsumerGroupTargetAssignmentMetadataKey", "consumer_group_target_assignment_metadata_key", (6, 6)
+)
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = VersionedType(
+    "ConsumerGroupTargetAssignmentMetadataValue",
+    "consumer_group_target_assignment_metadata_value",
+    (0, 0),
+    first_flexible=0,
+)
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = VersionedType(
+    "ConsumerGroupTargetAssignmentMemberKey", "consumer_group_target_assignment_member_key", (7, 7)
+)
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = VersionedType(
+    "ConsumerGroupTargetAssignmentMemberValue",
+    "consumer_group_target_assignment_member_value",
+    (0, 0),
+    first_flexible=0,
+)
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = VersionedType(
+    "ConsumerGroupCurrentMemberAssignmentKey", "consumer_group_current_member_assignment_key", (8, 8)
+)
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = VersionedType(
+    "ConsumerGroupCurrentMemberAssignmentValue",
+    "consumer_group_current_member_assignment_value",
+    (0, 0),
+    first_flexible=0,
+)
+CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = VersionedType(
+    "ConsumerGroupRegularExpressionKey", "consumer_group_regular_expression_key", (16, 16)
+)
+CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = VersionedType(
+    "ConsumerGroupRegularExpressionValue", "consumer_group_regular_expression_value", (0, 0), first_flexible=0
+)
 CONSUMER_PROTOCOL_SUBSCRIPTION = VersionedType(
     "ConsumerProtocolSubscription", "consumer_protocol_subscription", (0, 3), is_open_ended=True
 )

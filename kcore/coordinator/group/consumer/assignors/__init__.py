@@ -1,0 +1,52 @@
+"""Server-side assignors of consumer groups, by the name that a member asks for (`group.consumer.assignors`).
+
+An assignor is a pure function of what members subscribe to and have as target now, and of how many partitions topics
+have. Every partition of a topic that somebody subscribes to goes to exactly one subscriber.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    # Partitions by topic id.
+    Assignment: TypeAlias = Mapping[bytes, frozenset[int]]
+
+UNIFORM = "uniform"
+RANGE = "range"
+
+# What Kafka's configuration calls them, by class or by name.
+NAMES = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": UNIFORM,
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": RANGE,
+    UNIFORM: UNIFORM,
+    RANGE: RANGE,
+}
+
+
+class Subscriber:
+    """A member as an assignor sees it: the ids of the topics it subscribes to, of those there are, and its target."""
+
+    __slots__ = ("instance_id", "target", "topics")
+
+    def __init__(self, topics: frozenset[bytes], target: Assignment, instance_id: str | None = None) -> None:
+        self.topics = topics
+        self.target = target
+        self.instance_id = instance_id
+
+
+if TYPE_CHECKING:
+    Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[bytes, int]], dict[str, Assignment]]
+
+
+def assignor_named(name: str) -> Assignor:
+    """The function of one of NAMES."""
+    if name == RANGE:
+        from kcore.coordinator.group.consumer.assignors import range as by_range
+
+        return by_range.assign
+    from kcore.coordinator.group.consumer.assignors import uniform
+
+    return uniform.assign

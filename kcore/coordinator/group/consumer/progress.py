@@ -1,0 +1,129 @@
+"""What a request of a member that stays comes to: its subscription, the group's epoch, the target, its part of it.
+
+Heartbeats and, in a group with classic members, JoinGroup go the same way: a changed subscription or changed topics
+raise the group's epoch, a raised epoch asks for a new target, and the member goes a step toward it.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group.consumer import records, regular_expressions
+from kcore.coordinator.group.consumer.group import names_of, regexes_of
+from kcore.coordinator.group.consumer.member import UNREVOKED_PARTITIONS
+from kcore.coordinator.group.consumer.reconciliation import Reconciliation
+from kcore.coordinator.group.consumer.subscription import topic_ids, topic_names
+from kcore.coordinator.group.consumer.target import new_target
+from kcore.coordinator.group.effects import StartTimer, StopTimer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.coordinator.group.consumer.assignors import Assignment
+    from kcore.coordinator.group.consumer.decision import Decision, Moment
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
+    from kcore.coordinator.group.consumer.member import ConsumerMember
+    from kcore.coordinator.group.consumer.reconciliation import ReportedPartitions
+
+
+class Progress:
+    """One request of one member; adds to `decision` what is to be written and which timers run.
+
+    `before` is the member as the group knows it, or as a new one; `after` with what the request says. `replaced_id` is
+    the member whose instance id it takes over.
+    """
+
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        moment: Moment,
+        decision: Decision,
+        before: ConsumerMember,
+        after: ConsumerMember,
+        reported: ReportedPartitions | None,
+        replaced_id: str | None = None,
+    ) -> None:
+        self._group = group
+        self._moment = moment
+        self._decision = decision
+        self._before = before
+        self._after = after
+        self._reported = reported
+        self._replaced_id = replaced_id
+        self._members = {member_id: member for member_id, member in group.members.items() if member_id != replaced_id}
+        self._members[after.member_id] = after
+        self._targets = dict(group.targets)
+        if replaced_id is not None:
+            self._targets[after.member_id] = self._targets.pop(replaced_id, {})
+
+    def make(self) -> ConsumerMember:
+        """The member after the request. Raises InvalidRegularExpressionError, FencedMemberEpochError."""
+        group = self._group
+        if self._before != self._after or self._after.member_id not in group.members:
+            self._decision.records.append(records.member(group.group_id, self._after))
+        have_names_changed = self._before.subscribed_topic_names != self._after.subscribed_topic_names
+        has_regex_changed = (self._before.subscribed_topic_regex or "") != (self._after.subscribed_topic_regex or "")
+        is_resolved = self._update_regexes(has_regex_changed)
+        epoch = self._raise_epoch(have_names_changed or is_resolved)
+        epoch, target = self._update_target(epoch)
+        return self._reconcile(epoch, target, have_names_changed or has_regex_changed)
+
+    def _update_regexes(self, has_changed: bool) -> bool:
+        """Whether the member turned to a pattern whose topics are known already."""
+        group, old, new = self._group, self._before.subscribed_topic_regex, self._after.subscribed_topic_regex
+        is_resolved = False
+        if has_changed:
+            if old and old not in regexes_of(self._members.values()) and old in group.resolved_regexes:
+                self._decision.records.append(records.regex_tombstone(group.group_id, old))
+            if new and new not in group.regexes():
+                regular_expressions.check(new)
+            is_resolved = bool(new) and new in group.resolved_regexes
+        self._decision.regexes = regular_expressions.to_resolve(group, regexes_of(self._members.values()), self._moment)
+        return is_resolved
+
+    def _raise_epoch(self, is_asked_for: bool) -> int:
+        group = self._group
+        names = group.subscribed_names
+        if self._before != self._after or self._replaced_id is not None:
+            names = names_of(self._members.values(), group.resolved_regexes)
+        now = group.current_hash(names, self._moment.image)
+        if not is_asked_for and now == group.metadata_hash:
+            return group.epoch
+        epoch = group.epoch + 1
+        self._decision.records.append(records.group_epoch(group.group_id, epoch, now))
+        if group.has_partition_metadata:
+            self._decision.records.append(records.partition_metadata_tombstone(group.group_id))
+        return epoch
+
+    def _update_target(self, epoch: int) -> tuple[int, Assignment]:
+        group = self._group
+        if epoch <= group.assignment_epoch:
+            return group.assignment_epoch, self._targets.get(self._after.member_id, {})
+        changes, assigned = new_target(group, epoch, self._members, self._targets, self._moment)
+        self._decision.records += changes
+        return epoch, assigned.get(self._after.member_id, {})
+
+    def _reconcile(self, target_epoch: int, target: Assignment, has_subscription_changed: bool) -> ConsumerMember:
+        group, after = self._group, self._after
+        if after.is_reconciled_to(target_epoch) and not has_subscription_changed:
+            return after
+        subscribed = topic_ids(topic_names(after, group.resolved_regexes), self._moment.image)
+        ours = (None, after.member_id, self._replaced_id)
+        step = Reconciliation(
+            after,
+            target_epoch,
+            target,
+            self._reported,
+            subscribed,
+            lambda topic, partition: group.owner(topic, partition) in ours,
+            has_subscription_changed,
+        ).step()
+        if step != after:
+            self._decision.records.append(records.current(group.group_id, step))
+            if not step.uses_classic_protocol:
+                self._time_revocation(step)
+        return step
+
+    def _time_revocation(self, member: ConsumerMember) -> None:
+        name = ("rebalance", member.member_id)
+        if member.state == UNREVOKED_PARTITIONS:
+            self._decision.timers.append(StartTimer(name, member.rebalance_timeout_ms))
+        else:
+            self._decision.timers.append(StopTimer(name))
