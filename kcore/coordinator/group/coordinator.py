@@ -43,17 +43,23 @@ NO_EPOCH = -1
 class GroupCoordinator:
     """Serves the groups whose partition of `__consumer_offsets` this broker leads.
 
-    `timer` runs callables on handler threads; `now_ms` is the wall clock.
+    `timer` runs callables on handler threads; `now_ms` is the wall clock, `steady_ms` one that never goes back.
     """
 
-    def __init__(self, config: BrokerConfig, timer: Scheduler, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        timer: Scheduler,
+        now_ms: Callable[[], int],
+        steady_ms: Callable[[], int] | None = None,
+    ) -> None:
         # What is configured counts until there is a topic, which keeps its number of partitions.
         self._partition_count = config.number("offsets.topic.num.partitions")
         self._min_session_timeout_ms = config.number("group.min.session.timeout.ms")
         self._max_session_timeout_ms = config.number("group.max.session.timeout.ms")
         self._load_buffer_bytes = config.number("offsets.load.buffer.size")
         self._timer = timer
-        self._surroundings = Surroundings(config, timer, steady_clock(now_ms()), now_ms)
+        self._surroundings = Surroundings(config, timer, steady_ms or steady_clock(now_ms()), now_ms)
         self._lock = Lock()  # guards the next
         self._shards: dict[int, GroupShard] = {}
         self._elsewhere = GroupShard(self._surroundings, codes.NOT_COORDINATOR)

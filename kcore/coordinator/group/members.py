@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Members:
-    """The members of a group by id, in the order in which they came.
+    """The members of a group by id, in the order in which they came. Nobody comes or goes while his JoinGroup waits.
 
     `pending_ids` are member ids handed out and not used yet (KIP-394), `owing_sync` those who have not answered their
     generation's JoinGroup with a SyncGroup.
@@ -87,14 +87,12 @@ class Members:
         self._by_id[member.member_id] = member
         if member.group_instance_id is not None:
             self._static_ids[member.group_instance_id] = member.member_id
-        self._waiting += member.awaiting_join is not None
         self._count(member.profile, 1)
 
     def _take(self, member: Member) -> None:
         del self._by_id[member.member_id]
         if member.group_instance_id is not None:
             del self._static_ids[member.group_instance_id]
-        self._waiting -= member.awaiting_join is not None
         self._count(member.profile, -1)
 
     def _count(self, profile: MemberProfile, change: int) -> None:

@@ -1,0 +1,14 @@
+"""Groups in lives of fixed seeds; the campaign `groups` leads thousands."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulator.groups.group_life import GroupLife
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_group_keeps_its_promises_in_a_storm_and_works_after_it(seed: int) -> None:
+    life = GroupLife(seed)
+    assert life.run() > life.storm_steps
+    assert life.witness.assignments_told > 0
