@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kcore.client.cluster import Node, TopicPartition, topic_from
+from kcore.client.cluster import Node, TopicPartition, by_topic, topic_from
 from kcore.client.errors import (
     LEADER_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -204,7 +204,7 @@ class Admin:
         """The offset that belongs to a time in ms, or to one of ListOffsets' special times, for each partition."""
 
         def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
-            asked = _by_topic(partitions, lambda partition: {"timestamp": times[partition]})
+            asked = by_topic(partitions, lambda partition: {"timestamp": times[partition]})
             return {"replica_id": -1, "isolation_level": 0, "topics": asked, "timeout_ms": ADMIN_TIMEOUT_MS}
 
         answers, failures = self._ask_leaders(apis.LIST_OFFSETS, times, fields)
@@ -218,7 +218,7 @@ class Admin:
         """Deletes what lies before an offset, -1 for the high watermark, in each partition."""
 
         def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
-            topics = _by_topic(partitions, lambda partition: {"offset": offsets[partition]})
+            topics = by_topic(partitions, lambda partition: {"offset": offsets[partition]})
             return {"topics": topics, "timeout_ms": ADMIN_TIMEOUT_MS}
 
         answers, failures = self._ask_leaders(apis.DELETE_RECORDS, offsets, fields)
@@ -390,17 +390,6 @@ def _why_no_leader(cluster: Cluster, partition: TopicPartition) -> Failure:
     if all(info.partition != partition.partition for info in topic.partitions):
         return UnknownPartition(*partition, len(topic.partitions))
     return broker_error(LEADER_NOT_AVAILABLE, f"partition {partition}")
-
-
-def _by_topic(
-    partitions: Iterable[TopicPartition], fields: Callable[[TopicPartition], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Partitions as requests name them, each with fields of its own."""
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for partition in partitions:
-        row = {"partition_index": partition.partition, **fields(partition)}
-        topics.setdefault(partition.topic, []).append(row)
-    return [{"name": topic, "partitions": rows} for topic, rows in topics.items()]
 
 
 def _log_dir(broker: int, result: Message) -> LogDirDescription:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
     from kcore.protocol.message import Message
 
 
@@ -94,3 +97,14 @@ def topic_from(topic: Message) -> TopicDescription:
     ]
     partitions.sort()
     return TopicDescription(topic.name, bytes(topic.topic_id), topic.is_internal, topic.error_code, partitions)
+
+
+def by_topic(
+    partitions: Iterable[TopicPartition], fields: Callable[[TopicPartition], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Partitions as requests name them, each with fields of its own."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for partition in partitions:
+        row = {"partition_index": partition.partition, **fields(partition)}
+        topics.setdefault(partition.topic, []).append(row)
+    return [{"name": topic, "partitions": rows} for topic, rows in topics.items()]

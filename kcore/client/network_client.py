@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import time
+from functools import partial
 
 from kcore.client.cluster import NO_CLUSTER, Cluster, Node, TopicDescription, TopicPartition, cluster_from
 from kcore.client.connection import Connection, now_ms
@@ -42,6 +43,9 @@ REQUEST_TIMEOUT_MS = 30_000
 RETRY_BACKOFF_MS = 50
 RETRY_BACKOFF_MAX_MS = 1_000
 GROUP_KEY_TYPE = 0
+# How many requests `request_each` has on the way, and how long it waits for an answer before it looks at deadlines.
+PIPELINED = 64
+POLL_MS = 1_000.0
 
 
 def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
@@ -148,6 +152,26 @@ class NetworkClient:
         if response is None:
             raise error or BrokerUnreachable(f"{connection}: the connection was closed")
         return response
+
+    def request_each(self, requests: Iterable[tuple[Node, Api, Mapping[str, Any]]]) -> list[Message | ClientError]:
+        """Sends many, up to PIPELINED of them unanswered at a time; each gets its answer, or what kept it from one."""
+        outcomes: dict[int, Message | ClientError] = {}
+        sent = 0
+
+        def take(number: int, response: Message | None, error: ClientError | None) -> None:
+            outcomes[number] = response if response is not None else error or BrokerUnreachable("no answer came")
+
+        for number, (node, api, fields) in enumerate(requests):
+            while sent - len(outcomes) >= PIPELINED:
+                self.poll(POLL_MS)
+            sent += 1
+            try:
+                self.send(node, api, fields, partial(take, number))
+            except ClientError as error:
+                outcomes[number] = error
+        while len(outcomes) < sent:
+            self.poll(POLL_MS)
+        return [outcomes[number] for number in range(sent)]
 
     def retrying(self, attempt: Callable[[], Result], timeout_ms: float | None = None) -> Result:
         """Repeats an attempt that fails with a retriable error, with growing pauses, until its time is over."""

@@ -1,8 +1,7 @@
 """How far consumer groups are behind, in records and in seconds, for every partition that they committed an offset of.
 
-In records it is what lies between the committed offset and the high watermark, in seconds the age of the first record
-that the group has not read: what an operator wants to know of a group whether or not it has members at the moment. A
-group that has read everything is 0 seconds behind, however old the last record is.
+What an operator wants to know of a group whether or not it has members at the moment. The rule is
+`kcore/metrics/consumer_lag.py`'s.
 
 Bounds: `metrics.max.group.partitions` pairs of group and partition, by the names of the groups; the number of those
 left out is a metric of its own. The time of a record is found through the index and read from the log, once for each
@@ -14,6 +13,7 @@ from __future__ import annotations
 import time
 
 from kcore.errors import KafkaError
+from kcore.metrics.consumer_lag import first_unread, records_behind, seconds_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,13 +66,14 @@ class GroupLag:
                     continue
                 room -= 1
                 labels = (group, topic, str(index))
-                lag = max(0, partition.high_watermark - committed.offset)
+                lag = records_behind(committed.offset, partition.high_watermark)
                 yield "kafka_consumergroup_current_offset", labels, committed.offset
                 yield "kafka_consumergroup_lag", labels, lag
                 place = (group, topic, index)
-                timestamp = now_ms if lag == 0 else self._record_time(place, partition, committed.offset)
-                if timestamp is not None:
-                    yield "kafka_consumergroup_lag_seconds", labels, max(0, now_ms - timestamp) / 1000
+                timestamp = None if lag == 0 else self._record_time(place, partition, committed.offset)
+                seconds = seconds_behind(lag, timestamp, now_ms)
+                if seconds is not None:
+                    yield "kafka_consumergroup_lag_seconds", labels, seconds
                 if place in self._record_times:
                     known[place] = self._record_times[place]
         self._record_times = known
@@ -80,8 +81,7 @@ class GroupLag:
 
     def _record_time(self, place: Place, partition: Partition, offset: int) -> int | None:
         """When the first record that is not read was made; None when that is not known (yet)."""
-        # Retention may have taken what the group did not read.
-        offset = max(offset, partition.log.start_offset)
+        offset = first_unread(offset, partition.log.start_offset)
         found = self._record_times.get(place)
         if found is not None and found[0] == offset:
             return found[1]

@@ -15,6 +15,7 @@ from threading import Lock
 from kcore import uuid
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
+from kcore.coordinator.group.descriptions import listing_filter
 from kcore.coordinator.group.group_log import GroupLog
 from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.offset_store import NO_RETENTION
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.config.broker import BrokerConfig
+    from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.coordinator.group.shard import Committer, Responder, Scheduler
@@ -273,6 +275,26 @@ class GroupCoordinator:
             with shard.lock:
                 states += [(group.group_id, group.state, len(group.members)) for group in shard.groups.values()]
         return states
+
+    # --- what administrators see ------------------------------------------------------------------------------------
+
+    def list_groups(self, states: Iterable[str], types: Iterable[str]) -> tuple[int, list[GroupListing]]:
+        """ListGroups: the groups coordinated here, in these states and of these types where any are named.
+
+        While one partition is being loaded there is no list, only the wire code that says so.
+        """
+        is_wanted = listing_filter(states, types)
+        listed: list[GroupListing] = []
+        for shard in self._all_shards():
+            error, groups = shard.list_groups()
+            if error and error != codes.NOT_COORDINATOR:
+                return error, []
+            listed += filter(is_wanted, groups)
+        return codes.NONE, listed
+
+    def describe_classic(self, group_id: str) -> tuple[int, GroupDescription | None, str | None]:
+        """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
+        return self._shard(group_id).describe_classic(group_id)
 
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: its committed offsets go with it (Kafka's `onPartitionsDeleted`)."""

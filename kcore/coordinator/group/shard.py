@@ -15,6 +15,7 @@ from threading import Lock
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
+from kcore.coordinator.group.descriptions import describe_group, list_group
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
 from kcore.coordinator.group.offset_expiry import expired_places
 from kcore.coordinator.group.offset_store import OffsetStore
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from kcore.config.broker import BrokerConfig
+    from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
     from kcore.coordinator.group.effects import Effect
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.offset_store import Commits, Results
@@ -377,6 +379,25 @@ class GroupShard:
             self._carry_out(group, group.end(error))
             del self.groups[group.group_id]
         return append_error
+
+    # --- what administrators see ------------------------------------------------------------------------------------
+
+    def list_groups(self) -> tuple[int, list[GroupListing]]:
+        """ListGroups: a wire code and every group."""
+        with self.lock:
+            if self.error:
+                return self.error, []
+            return codes.NONE, [list_group(group) for group in self.groups.values()]
+
+    def describe_classic(self, group_id: str) -> tuple[int, GroupDescription | None, str | None]:
+        """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
+        with self.lock:
+            group = self.groups.get(group_id)
+            if self.error:
+                return self.error, None, None
+            if group is None:
+                return codes.GROUP_ID_NOT_FOUND, None, f"Group {group_id} not found."
+            return codes.NONE, describe_group(group), None
 
     # --- carrying out -----------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 Version  3  authorized operations
          4  static members' instance ids
          5  flexible
+         6  an unknown group is GROUP_ID_NOT_FOUND, with a message, instead of a dead one (KIP-1043)
 """
 
 REQUEST = """
@@ -14,6 +15,7 @@ RESPONSE = """
 throttle_time_ms           int32   1+  ignorable
 groups                     []      0+
     error_code             int16   0+
+    error_message          string  6+  nullable default=null ignorable
     group_id               string  0+
     group_state            string  0+
     protocol_type          string  0+

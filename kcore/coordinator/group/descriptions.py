@@ -1,0 +1,82 @@
+"""What administrators are told of groups: lines of ListGroups, and classic groups for DescribeGroups. Pure.
+
+A member's metadata and assignment are told of a stable group only: in between they belong to two generations. A group
+that never had a member, and only keeps offsets, has no protocol type.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kcore.coordinator.group.rebalancing import STABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kcore.coordinator.group.state import Group
+
+CLASSIC = "classic"
+
+
+class GroupListing(NamedTuple):
+    """`type` is that of KIP-848: classic or consumer."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    type: str
+
+
+class MemberDescription(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class GroupDescription(NamedTuple):
+    """`protocol_name` and what members say and have are empty unless the group is stable."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol_name: str
+    members: list[MemberDescription]
+
+
+def list_group(group: Group) -> GroupListing:
+    """A group's line in a list."""
+    return GroupListing(group.group_id, group.protocol_type or "", group.state, CLASSIC)
+
+
+def describe_group(group: Group) -> GroupDescription:
+    """Everything that is told of a classic group."""
+    is_stable = group.state == STABLE
+    protocol_name = (group.protocol_name or "") if is_stable else ""
+    members = [
+        MemberDescription(
+            member.member_id,
+            member.group_instance_id,
+            member.profile.client_id,
+            member.profile.client_host,
+            member.profile.metadata_of(protocol_name) if is_stable else b"",
+            member.assignment if is_stable else b"",
+        )
+        for member in group.members.values()
+    ]
+    return GroupDescription(group.group_id, group.state, group.protocol_type or "", protocol_name, members)
+
+
+def listing_filter(states: Iterable[str], types: Iterable[str]) -> Callable[[GroupListing], bool]:
+    """Which listings are asked for, in any case; nothing named means all (KIP-518, KIP-848)."""
+    wanted_states = {state.strip().lower() for state in states}
+    wanted_types = {name.strip().lower() for name in types}
+
+    def is_wanted(listing: GroupListing) -> bool:
+        in_state = not wanted_states or listing.state.lower() in wanted_states
+        return in_state and (not wanted_types or listing.type in wanted_types)
+
+    return is_wanted
