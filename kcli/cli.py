@@ -20,6 +20,7 @@ COMMANDS = {
     "server-start": "Start a broker and serve until it is stopped.",
     "server-stop": "Stop the broker that serves a data directory.",
     "topics": "Create, alter, list, describe and delete topics.",
+    "groups": "Describe and watch consumer groups, reset offsets.",
     "quotas": "Describe and alter client quotas.",
     "records": "Delete records from the start of partitions.",
     "get-offsets": "Print an offset of each partition.",

@@ -1,0 +1,113 @@
+"""`kcli groups delete` and `kcli groups delete-offsets`: groups, or what they committed of topics, are forgotten."""
+
+from __future__ import annotations
+
+import click
+
+from kcli.confirmation import confirm
+from kcli.consumer_groups.selection import (
+    all_groups_option,
+    find_groups,
+    find_partitions,
+    group_argument,
+    group_option,
+    named_groups,
+    topic_option,
+)
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
+from kcli.output import output_option, write_rows
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kcli.output import Row
+
+
+@click.command("delete")
+@group_argument
+@group_option
+@all_groups_option
+@yes_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def delete(
+    group_arguments: tuple[str, ...],
+    group_options: tuple[str, ...],
+    all_groups: bool,
+    yes: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """Delete groups that have no members, with all offsets that they committed."""
+    from kcore.client.group_admin import GroupAdmin
+
+    names = named_groups(group_arguments, group_options, all_groups)
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        admin = GroupAdmin(client)
+        group_ids, failures = find_groups(admin, names)
+        if group_ids and not yes:
+            confirm("groups delete", (f"delete group {group_id} with all its offsets" for group_id in group_ids))
+        outcomes = admin.delete_groups(group_ids)
+    failures += [str(error) for error in outcomes.values() if error is not None]
+    rows = [{"group": group_id, "deleted": True} for group_id, error in outcomes.items() if error is None]
+    write_rows(rows, output, _print_deleted)
+    raise_failures(failures)
+
+
+def _print_deleted(rows: Iterable[Row]) -> None:
+    for row in rows:
+        click.echo(f"Deleted group {row['group']}.")
+
+
+@click.command("delete-offsets")
+@group_argument
+@group_option
+@topic_option
+@yes_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def delete_offsets(
+    group_arguments: tuple[str, ...],
+    group_options: tuple[str, ...],
+    topics: tuple[str, ...],
+    yes: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """Delete what a group committed of topics or partitions.
+
+    The group goes on with its other topics; one that it is subscribed to is refused.
+    """
+    from kcore.client.admin import Admin
+    from kcore.client.group_admin import GroupAdmin
+
+    names = named_groups(group_arguments, group_options, False) or []
+    if len(names) != 1 or not topics:
+        raise UsageFailure("groups delete-offsets: name one group, and topics with --topic")
+    (group_id,) = names
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        partitions, failures = find_partitions(Admin(client), topics)
+        if partitions and not yes:
+            plan = (f"delete the offset of partition {partition} in group {group_id}" for partition in partitions)
+            confirm("groups delete-offsets", plan)
+        outcomes = GroupAdmin(client).delete_offsets(group_id, partitions) if partitions else {}
+    failures += [f"group {group_id}, {error}" for error in outcomes.values() if error is not None]
+    rows = [
+        {"group": group_id, "topic": place.topic, "partition": place.partition, "deleted": True}
+        for place in partitions
+        if place in outcomes and outcomes[place] is None
+    ]
+    write_rows(rows, output, _print_deleted_offsets)
+    raise_failures(failures)
+
+
+def _print_deleted_offsets(rows: Iterable[Row]) -> None:
+    for row in rows:
+        click.echo(f"Deleted the offset of partition {row['topic']}-{row['partition']} in group {row['group']}.")

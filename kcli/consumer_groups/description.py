@@ -1,0 +1,165 @@
+"""`kcli groups describe`: offsets with their lag, members with what they have, or the state of groups."""
+
+from __future__ import annotations
+
+import click
+
+from kcli.consumer_groups.selection import all_groups_option, find_groups, group_argument, group_option, named_groups
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.output import TABLE, output_option, write_rows
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from kcore.client.cluster import TopicPartition
+    from kcore.client.group_admin import GroupDescription
+    from kcore.client.network_client import NetworkClient
+
+    Row = dict[str, Any]
+
+timeout_option = click.option(
+    "--timeout",
+    "timeout_ms",
+    type=click.IntRange(1, 2**31 - 1),
+    default=5000,
+    show_default=True,
+    metavar="MS",
+    help="How long to look for the times of records, by which seconds of lag are told.",
+)
+
+
+@click.command("describe")
+@group_argument
+@group_option
+@all_groups_option
+@click.option("--offsets", is_flag=True, help="Where the group stands in each partition, with its lag. The default.")
+@click.option("--members", is_flag=True, help="Who is in the group.")
+@click.option("--state", is_flag=True, help="The group's state, coordinator and assignor.")
+@click.option("--verbose", is_flag=True, help="Leader epochs of offsets, assignments of members, epochs of the group.")
+@timeout_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def describe(
+    group_arguments: tuple[str, ...],
+    group_options: tuple[str, ...],
+    all_groups: bool,
+    offsets: bool,
+    members: bool,
+    state: bool,
+    verbose: bool,
+    timeout_ms: int,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """Describe groups: offsets and lag, members, or state.
+
+    The lag is told in records, and in seconds: how long ago the first record was stored that the group has not read. It
+    is that of groups without members too.
+    """
+    if offsets + members + state > 1:
+        raise UsageFailure("groups describe: choose one of --offsets, --members and --state")
+    names = named_groups(group_arguments, group_options, all_groups)
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        if members or state:
+            failures = _describe_groups(client, names, members, verbose, output)
+        else:
+            failures = _describe_offsets(client, names, timeout_ms, verbose, output)
+    raise_failures(failures)
+
+
+def _describe_offsets(
+    client: NetworkClient, names: list[str] | None, timeout_ms: int, verbose: bool, output: str
+) -> list[str]:
+    from kcli.consumer_groups.progress import ProgressReader
+    from kcli.consumer_groups.text import offset_columns, print_by_group, tell_state
+
+    reader = ProgressReader(client, timeout_ms)
+    group_ids, unlisted = find_groups(reader.groups, names)
+    progress, failures = reader.read(group_ids)
+    rows = [row for each in progress for row in each.rows]
+    if output == TABLE:
+        for each in progress:
+            tell_state(each.group.group_id, each.group.state)
+            print_by_group(each.rows, offset_columns(verbose))
+    else:
+        write_rows(rows, output)
+    if any(row["lag"] and row["lag_seconds"] is None for row in rows):
+        click.echo(
+            "kcli: the time of some records is not known, and so no seconds; --timeout gives more time", err=True
+        )
+    return unlisted + failures
+
+
+def _describe_groups(
+    client: NetworkClient, names: list[str] | None, members: bool, verbose: bool, output: str
+) -> list[str]:
+    from kcli.consumer_groups.text import member_columns, print_table, state_columns, tell_state
+    from kcore.client.group_admin import GroupAdmin, GroupDescription
+
+    admin = GroupAdmin(client)
+    group_ids, failures = find_groups(admin, names)
+    described = admin.describe_groups(group_ids)
+    groups = sorted(group for group in described.values() if isinstance(group, GroupDescription))
+    failures += [str(error) for error in described.values() if not isinstance(error, GroupDescription)]
+    rows_of = member_rows if members else state_rows
+    if output != TABLE:
+        write_rows((row for group in groups for row in rows_of(group)), output)
+        return failures
+    for group in groups:
+        tell_state(group.group_id, group.state)
+        rows = rows_of(group)
+        if rows:
+            print_table(rows, member_columns(rows, verbose) if members else state_columns(verbose))
+    return failures
+
+
+def member_rows(group: GroupDescription) -> list[Row]:
+    """A row for each member; epochs and targets are those of the consumer protocol."""
+    return [
+        {
+            "group": group.group_id,
+            "consumer_id": member.member_id,
+            "instance_id": member.instance_id,
+            "host": member.host,
+            "client_id": member.client_id,
+            "partitions": len(member.assignment),
+            "current_epoch": member.epoch,
+            "current_assignment": _by_topic(member.assignment),
+            "target_epoch": group.target_epoch,
+            "target_assignment": _by_topic(member.target or ()),
+            "upgraded": member.is_upgraded,
+        }
+        for member in group.members
+    ]
+
+
+def state_rows(group: GroupDescription) -> list[Row]:
+    """One row."""
+    node = group.coordinator
+    return [
+        {
+            "group": group.group_id,
+            "coordinator": f"{node.host}:{node.port}  ({node.id})",
+            "coordinator_id": node.id,
+            "type": group.type,
+            "protocol_type": group.protocol_type,
+            "assignment_strategy": group.assignor,
+            "state": group.state,
+            "group_epoch": group.epoch,
+            "target_assignment_epoch": group.target_epoch,
+            "members": len(group.members),
+        }
+    ]
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    return topics

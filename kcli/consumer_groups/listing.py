@@ -1,0 +1,74 @@
+"""`kcli groups list`: the groups of the cluster, with their states and types."""
+
+from __future__ import annotations
+
+import click
+
+from kcli.consumer_groups.selection import is_of_consumers
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.output import TABLE, output_option, write_rows
+from kcli.properties import read_properties
+
+STATES = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead", "Assigning", "Reconciling")
+TYPES = ("Classic", "Consumer")
+
+
+@click.command("list")
+@click.option(
+    "--state",
+    is_flag=False,
+    flag_value="",
+    metavar="[STATE,...]",
+    help="Show the states of groups; with states, only groups in one of them.",
+)
+@click.option(
+    "--type",
+    "type_text",
+    is_flag=False,
+    flag_value="",
+    metavar="[TYPE,...]",
+    help="Show the types of groups; with types (classic, consumer), only groups of one of them.",
+)
+@click.option("--protocol", metavar="TYPE", help="Groups of another protocol than that of consumers, such as connect.")
+@bootstrap_server_option
+@command_config_option
+@output_option
+def list_groups(
+    state: str | None,
+    type_text: str | None,
+    protocol: str | None,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+) -> None:
+    """List the consumer groups of the cluster."""
+    from kcli.consumer_groups.text import print_columns
+    from kcore.client.group_admin import GroupAdmin
+
+    states = parse_choices("--state", state, STATES)
+    types = parse_choices("--type", type_text, TYPES)
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        listed, failures = GroupAdmin(client).list_groups(states, types)
+    rows = [
+        {"group": group.group_id, "protocol_type": group.protocol_type, "state": group.state, "type": group.type}
+        for group in listed
+        if (is_of_consumers(group) if protocol is None else group.protocol_type == protocol)
+    ]
+    if output != TABLE:
+        write_rows(rows, output)
+    elif state is None and type_text is None:
+        click.echo("".join(f"{row['group']}\n" for row in rows), nl=False)
+    else:
+        shown = {"TYPE": "type"} if type_text is not None else {}
+        print_columns(rows, {"GROUP": "group", **shown, **({"STATE": "state"} if state is not None else {})})
+    raise_failures([str(failure) for failure in failures])
+
+
+def parse_choices(option: str, text: str | None, known: tuple[str, ...]) -> list[str]:
+    """Kafka's names of what was written in any case between commas."""
+    names = {name.lower(): name for name in known}
+    chosen = [] if not text else [names.get(piece.strip().lower(), "") for piece in text.split(",")]
+    if "" in chosen:
+        raise UsageFailure(f"{option} {text!r}: must be of {', '.join(known)}")
+    return chosen

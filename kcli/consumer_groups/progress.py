@@ -1,0 +1,133 @@
+"""Where groups stand in each partition: what they committed, where the log ends, who reads it, and how far behind.
+
+A partition belongs to a group once it is assigned to a member, or the group has committed an offset of it. The log's
+end is the high watermark, which is as far as consumers see.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kcore.client.admin import Admin
+from kcore.client.cluster import TopicPartition
+from kcore.client.group_admin import GroupAdmin, GroupDescription
+from kcore.client.record_times import RecordTimes
+from kcore.metrics.consumer_lag import first_unread, records_behind, seconds_behind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from kcore.client.group_admin import CommittedOffset, GroupMember
+    from kcore.client.network_client import NetworkClient
+
+    Row = dict[str, Any]
+
+LATEST, EARLIEST = -1, -2
+DEFAULT_TIMEOUT_MS = 5_000
+
+
+class GroupProgress:
+    """A group, and a row for each of its partitions; `rows` have the keys of `groups describe`."""
+
+    __slots__ = ("group", "rows")
+
+    def __init__(self, group: GroupDescription, rows: list[Row]) -> None:
+        self.group = group
+        self.rows = rows
+
+
+class ProgressReader:
+    """Reads again and again with `read`; times of records that are known already are not looked for once more."""
+
+    def __init__(self, client: NetworkClient, timeout_ms: float) -> None:
+        self._admin = Admin(client)
+        self._groups = GroupAdmin(client)
+        self._times = RecordTimes(client)
+        self._timeout_ms = timeout_ms
+
+    @property
+    def groups(self) -> GroupAdmin:
+        return self._groups
+
+    def read(self, group_ids: Iterable[str]) -> tuple[list[GroupProgress], list[str]]:
+        """The groups by id, and what is to be said of those, and of partitions, that nothing is known of."""
+        described = self._groups.describe_groups(group_ids)
+        groups = [group for group in described.values() if isinstance(group, GroupDescription)]
+        failures = [str(error) for error in described.values() if not isinstance(error, GroupDescription)]
+        committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+        for group_id, offsets in self._groups.committed_offsets(group.group_id for group in groups).items():
+            if isinstance(offsets, dict):
+                committed[group_id] = offsets
+            else:
+                failures.append(str(offsets))
+        rows = {group.group_id: _rows(group, committed.get(group.group_id, {})) for group in groups}
+        every = [row for each in rows.values() for row in each]
+        ends, complaints = self._offsets(map(_place, every), LATEST)
+        for row in every:
+            row["log_end_offset"] = ends.get(_place(row))
+            if row["log_end_offset"] is not None and row["current_offset"] is not None:
+                row["lag"] = records_behind(row["current_offset"], row["log_end_offset"])
+        self._add_seconds(every)
+        progress = [GroupProgress(group, rows[group.group_id]) for group in groups]
+        return sorted(progress, key=lambda each: each.group.group_id), failures + complaints
+
+    def _offsets(
+        self, places: Iterable[TopicPartition], special_time: int
+    ) -> tuple[dict[TopicPartition, int], list[str]]:
+        listed = self._admin.list_offsets(dict.fromkeys(places, special_time))
+        complaints = [str(found.error) for found in listed.values() if found.error is not None]
+        return {place: found.offset for place, found in listed.items() if found.error is None}, complaints
+
+    def _add_seconds(self, rows: Sequence[Row]) -> None:
+        """The age of the first record that was not read, looked for where there is one."""
+        late = [row for row in rows if row["lag"]]
+        starts = self._offsets(map(_place, late), EARLIEST)[0] if late else {}
+        unread = {
+            id(row): (_place(row), first_unread(row["current_offset"], starts[_place(row)]))
+            for row in late
+            if _place(row) in starts
+        }
+        now_ms = int(time.time() * 1000)
+        times = self._times.at(unread.values(), self._timeout_ms)
+        for row in rows:
+            if row["lag"] is not None:
+                position = unread.get(id(row))
+                timestamp = None if position is None else times.get(position)
+                row["lag_seconds"] = seconds_behind(row["lag"], timestamp, now_ms)
+
+
+def _rows(group: GroupDescription, committed: Mapping[TopicPartition, CommittedOffset]) -> list[Row]:
+    """First what members have, those with most first, then what nobody has (as kafka-consumer-groups orders it)."""
+    rows = []
+    assigned: set[TopicPartition] = set()
+    for member in sorted(group.members, key=lambda member: -len(member.assignment)):
+        for place in sorted(member.assignment):
+            assigned.add(place)
+            rows.append(_row(group.group_id, place, committed.get(place), member))
+    return rows + [
+        _row(group.group_id, place, committed[place], None) for place in sorted(committed) if place not in assigned
+    ]
+
+
+def _row(group_id: str, place: TopicPartition, committed: CommittedOffset | None, member: GroupMember | None) -> Row:
+    return {
+        "group": group_id,
+        "topic": place.topic,
+        "partition": place.partition,
+        "current_offset": committed.offset if committed else None,
+        "leader_epoch": committed.leader_epoch if committed and committed.leader_epoch >= 0 else None,
+        "metadata": committed.metadata if committed else None,
+        "log_end_offset": None,
+        "lag": None,
+        "lag_seconds": None,
+        "consumer_id": member.member_id if member else None,
+        "instance_id": member.instance_id if member else None,
+        "host": member.host if member else None,
+        "client_id": member.client_id if member else None,
+    }
+
+
+def _place(row: Row) -> TopicPartition:
+    return TopicPartition(row["topic"], row["partition"])

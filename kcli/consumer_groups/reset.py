@@ -1,0 +1,265 @@
+"""`kcli groups reset-offsets`: moves what groups without members have committed.
+
+Nothing is changed before the plan was seen: --dry-run shows it, --execute or --yes says that it was, and without them a
+user at a terminal is asked, which is what Kafka's tool has announced to do. Elsewhere it is a dry run, as there.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from kcli.confirmation import confirm
+from kcli.consumer_groups.moments import parse_datetime, parse_duration
+from kcli.consumer_groups.reset_target import (
+    EARLIEST,
+    LATEST,
+    SHIFT_BY,
+    TO_CURRENT,
+    TO_OFFSET,
+    TO_TIME,
+    ResetPlan,
+    ResetTarget,
+    move_to_offsets,
+    plan_reset,
+)
+from kcli.consumer_groups.selection import (
+    all_groups_option,
+    find_groups,
+    find_partitions,
+    group_argument,
+    group_option,
+    named_groups,
+    topic_option,
+)
+from kcli.failures import UsageFailure, raise_failures
+from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
+from kcli.output import TABLE, output_option, write_rows
+from kcli.properties import read_properties
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from kcli.consumer_groups.reset_file import Plan
+    from kcli.output import Row
+    from kcore.client.cluster import TopicPartition
+    from kcore.client.group_admin import GroupDescription
+    from kcore.client.network_client import NetworkClient
+    from kcore.errors import KafkaError
+
+OFFSET = click.IntRange(-(2**63), 2**63 - 1)
+# Nobody reads on in such a group, and a group that is not there is made by the commit.
+INACTIVE = ("Empty", "Dead")
+PLAN_COLUMNS = {"GROUP": "group", "TOPIC": "topic", "PARTITION": "partition", "NEW-OFFSET": "new_offset"}
+
+
+@click.command("reset-offsets")
+@group_argument
+@group_option
+@all_groups_option
+@topic_option
+@click.option("--all-topics", is_flag=True, help="All partitions that the group has committed offsets of.")
+@click.option("--to-earliest", is_flag=True, help="To the start of each partition.")
+@click.option("--to-latest", is_flag=True, help="To the end of each partition.")
+@click.option("--to-current", is_flag=True, help="To what is committed now, and the end where nothing is.")
+@click.option("--to-datetime", metavar="DATETIME", help="To the first record since YYYY-MM-DDTHH:mm:SS.sss, in UTC.")
+@click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS.")
+@click.option("--to-offset", type=OFFSET, metavar="OFFSET", help="To an offset.")
+@click.option("--shift-by", type=OFFSET, metavar="N", help="By so many offsets on, or back if negative.")
+@click.option("--from-file", metavar="FILE", help="To the offsets of a file as --export writes it; - is stdin.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan.")
+@click.option("--execute", is_flag=True, help="Carry it out, and do not ask.")
+@click.option("--export", is_flag=True, help="Print the plan as a file for --from-file.")
+@yes_option
+@bootstrap_server_option
+@command_config_option
+@output_option
+def reset_offsets(
+    group_arguments: tuple[str, ...],
+    group_options: tuple[str, ...],
+    all_groups: bool,
+    topics: tuple[str, ...],
+    all_topics: bool,
+    dry_run: bool,
+    execute: bool,
+    export: bool,
+    yes: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
+    **targets: Any,
+) -> None:
+    """Move the offsets of groups that have no members.
+
+    Say where to (--to-earliest, --to-latest, --to-current, --to-datetime, --by-duration, --to-offset, --shift-by or
+    --from-file), and of which topics (--topic or --all-topics). Without --execute or --yes, the plan is shown and asked
+    about at a terminal, and only shown elsewhere.
+    """
+    from kcli.consumer_groups.reset_file import read_plan, write_plan
+
+    names = named_groups(group_arguments, group_options, all_groups)
+    if dry_run and (execute or yes):
+        raise UsageFailure("groups reset-offsets: choose --dry-run or --execute")
+    if export and output != TABLE:
+        raise UsageFailure("groups reset-offsets: --export prints a file for --from-file; leave -o out")
+    from_file, target = _target(targets)
+    if from_file is None and all_topics == bool(topics):
+        raise UsageFailure("groups reset-offsets: say which topics, with --topic or --all-topics")
+    if from_file is not None and (topics or all_topics):
+        raise UsageFailure("groups reset-offsets: --from-file names the partitions; leave --topic and --all-topics out")
+    file_plan = None if from_file is None else read_plan(from_file, names)
+    with connect(bootstrap_server, read_properties(command_config)) as client:
+        resetter = Resetter(client, topics, target, file_plan)
+        resetter.plan(names)
+        rows = resetter.rows()
+        is_executed = bool(rows) and not dry_run and _is_agreed(rows, execute or yes, export)
+        failures = resetter.failures + (resetter.execute() if is_executed else [])
+    if export:
+        write_plan(rows, names is not None and len(names) == 1)
+    else:
+        write_rows([{**row, "executed": is_executed} for row in resetter.rows()], output, _print_plan)
+    raise_failures(failures)
+
+
+def _is_agreed(rows: Iterable[Row], is_said: bool, is_export: bool) -> bool:
+    """Whether the plan is to be carried out."""
+    if is_said or is_export:
+        return is_said
+    if not sys.stdin.isatty():
+        click.echo("kcli: nothing was changed: this is the plan, which --execute carries out", err=True)
+        return False
+    plan = (f"move group {row['group']}, partition {row['topic']}-{row['partition']} {_move(row)}" for row in rows)
+    confirm("groups reset-offsets", plan, unless="nothing was changed")
+    return True
+
+
+def _move(row: Row) -> str:
+    start = "" if row["current_offset"] is None else f"from {row['current_offset']} "
+    return f"{start}to {row['new_offset']}"
+
+
+def _print_plan(rows: Iterable[Row]) -> None:
+    from kcli.consumer_groups.text import print_table
+
+    listed = list(rows)
+    if listed:
+        print_table(listed, PLAN_COLUMNS)
+
+
+def _target(options: Mapping[str, Any]) -> tuple[str | None, ResetTarget]:
+    """The one thing that was said of where to: a file, or else a target."""
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    if len(given) != 1:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+        raise UsageFailure(f"groups reset-offsets: say where to with just one of {names}")
+    ((name, value),) = given.items()
+    if name == "from_file":
+        return value, ResetTarget(TO_CURRENT)
+    if name == "to_datetime":
+        return None, ResetTarget(TO_TIME, parse_datetime(value))
+    if name == "by_duration":
+        return None, ResetTarget(TO_TIME, max(0, time.time_ns() // 1_000_000 - parse_duration(value)))
+    simple = {
+        "to_earliest": ResetTarget(TO_TIME, EARLIEST),
+        "to_latest": ResetTarget(TO_TIME, LATEST),
+        "to_current": ResetTarget(TO_CURRENT),
+    }
+    if name in simple:
+        return None, simple[name]
+    return None, ResetTarget(TO_OFFSET if name == "to_offset" else SHIFT_BY, value)
+
+
+class Resetter:
+    """Plans for groups, one by one, and carries out what was planned. `failures` are what it could not plan."""
+
+    def __init__(
+        self, client: NetworkClient, topics: Iterable[str], target: ResetTarget, file_plan: Plan | None
+    ) -> None:
+        from kcore.client.admin import Admin
+        from kcore.client.group_admin import GroupAdmin
+
+        self._admin = Admin(client)
+        self._groups = GroupAdmin(client)
+        self._target = target
+        self._file_plan = file_plan
+        self.failures: list[str] = []
+        self._topics = list(topics)
+        self._offsets: dict[str, dict[TopicPartition, int]] = {}
+        self._committed: dict[str, dict[TopicPartition, int]] = {}
+
+    def plan(self, names: list[str] | None) -> None:
+        """Plans for the named groups, or for all."""
+        group_ids, self.failures = find_groups(self._groups, names)
+        partitions, missing = find_partitions(self._admin, self._topics)
+        self.failures += missing
+        inactive = [
+            group_id
+            for group_id, group in self._groups.describe_groups(group_ids).items()
+            if self._is_inactive(group_id, group)
+        ]
+        for group_id, offsets in self._groups.committed_offsets(inactive).items():
+            if not isinstance(offsets, dict):
+                self.failures.append(str(offsets))
+                continue
+            committed = {place: entry.offset for place, entry in offsets.items()}
+            self._committed[group_id] = committed
+            plan = self._plan_group(group_id, partitions if self._topics else list(committed))
+            for warning in plan.warnings:
+                click.echo(f"kcli: {warning}", err=True)
+            self.failures += [f"group {group_id}: {failure}" for failure in plan.failures]
+            self._offsets[group_id] = plan.offsets
+
+    def _is_inactive(self, group_id: str, group: GroupDescription | Exception) -> bool:
+        from kcore.client.group_admin import GROUP_ID_NOT_FOUND, GroupDescription
+
+        if isinstance(group, GroupDescription):
+            if group.state not in INACTIVE:
+                self.failures.append(
+                    f"group {group_id} is {group.state}: offsets can only be reset while nobody is in the group; "
+                    "stop its members first"
+                )
+            return group.state in INACTIVE
+        if getattr(group, "code", None) != GROUP_ID_NOT_FOUND:
+            self.failures.append(str(group))
+            return False
+        return True
+
+    def _plan_group(self, group_id: str, partitions: list[TopicPartition]) -> ResetPlan:
+        if self._file_plan is None:
+            return plan_reset(self._admin, self._target, partitions, self._committed[group_id])
+        plan = ResetPlan()
+        if group_id not in self._file_plan:
+            plan.failures.append("the file has no offsets for it")
+        move_to_offsets(self._admin, plan, self._file_plan.get(group_id, {}))
+        return plan
+
+    def rows(self) -> list[Row]:
+        """What is planned, or was done."""
+        return [
+            {
+                "group": group_id,
+                "topic": place.topic,
+                "partition": place.partition,
+                "current_offset": self._committed[group_id].get(place),
+                "new_offset": offset,
+            }
+            for group_id, offsets in sorted(self._offsets.items())
+            for place, offset in sorted(offsets.items())
+        ]
+
+    def execute(self) -> list[str]:
+        """Commits what was planned; what was refused leaves the plan, and is answered."""
+        refused = []
+        for group_id, offsets in self._offsets.items():
+            results: Mapping[TopicPartition, KafkaError | Exception | None] = (
+                self._groups.alter_offsets(group_id, offsets) if offsets else {}
+            )
+            for place, error in results.items():
+                if error is not None:
+                    refused.append(f"group {group_id}, {error}")
+                    del offsets[place]
+        return refused

@@ -1,0 +1,88 @@
+"""Where offsets are to be moved: what each option of `kcli groups reset-offsets` means for the partitions of a group.
+
+An offset that somebody named is brought within the log, as Kafka's tool does; one that was found there lies in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kcore.client.admin import Admin
+    from kcore.client.cluster import TopicPartition
+
+    Offsets = dict[TopicPartition, int]
+
+LATEST, EARLIEST = -1, -2
+TO_TIME, TO_CURRENT, TO_OFFSET, SHIFT_BY = "time", "current", "offset", "shift"
+
+
+class ResetTarget(NamedTuple):
+    """`value` is a time in milliseconds or a special one, an offset, or a number of offsets."""
+
+    kind: str
+    value: int = 0
+
+
+class ResetPlan:
+    """New offsets, what the user ought to know of them, and why a partition has none."""
+
+    __slots__ = ("failures", "offsets", "warnings")
+
+    def __init__(self) -> None:
+        self.offsets: Offsets = {}
+        self.warnings: list[str] = []
+        self.failures: list[str] = []
+
+
+def plan_reset(
+    admin: Admin, target: ResetTarget, partitions: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]
+) -> ResetPlan:
+    """The new offset of each partition."""
+    plan = ResetPlan()
+    wanted = list(partitions)
+    if target.kind == TO_TIME:
+        _move_to_time(admin, plan, wanted, target.value)
+    elif target.kind == TO_CURRENT:
+        plan.offsets = {place: committed[place] for place in wanted if place in committed}
+        plan.offsets |= _look_up(admin, plan, [place for place in wanted if place not in committed], LATEST)
+    elif target.kind == TO_OFFSET:
+        move_to_offsets(admin, plan, dict.fromkeys(wanted, target.value))
+    else:
+        plan.failures += [
+            f"partition {place}: the group has committed no offset that could be shifted"
+            for place in wanted
+            if place not in committed
+        ]
+        requested = {place: committed[place] + target.value for place in wanted if place in committed}
+        move_to_offsets(admin, plan, requested)
+    return plan
+
+
+def _move_to_time(admin: Admin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> None:
+    found = _look_up(admin, plan, partitions, time_ms)
+    none_since = [place for place, offset in found.items() if offset < 0]
+    plan.warnings += [f"partition {place} has no record since then: its end is taken" for place in none_since]
+    plan.offsets = {**found, **_look_up(admin, plan, none_since, LATEST)}
+
+
+def move_to_offsets(admin: Admin, plan: ResetPlan, requested: Offsets) -> None:
+    """Takes offsets up into a plan, none before the start or behind the end of its partition."""
+    ends = _look_up(admin, plan, list(requested), LATEST)
+    starts = _look_up(admin, plan, list(ends), EARLIEST)
+    for place, start in starts.items():
+        offset = min(max(requested[place], start), ends[place])
+        if offset > requested[place]:
+            plan.warnings.append(f"partition {place} starts at offset {offset}: {requested[place]} lies before it")
+        elif offset < requested[place]:
+            plan.warnings.append(f"partition {place} ends at offset {offset}: {requested[place]} lies behind it")
+        plan.offsets[place] = offset
+
+
+def _look_up(admin: Admin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> Offsets:
+    listed = admin.list_offsets(dict.fromkeys(partitions, time_ms))
+    plan.failures += [str(found.error) for found in listed.values() if found.error is not None]
+    return {place: found.offset for place, found in listed.items() if found.error is None}

@@ -1,0 +1,83 @@
+"""Which groups a command means, and which partitions of theirs.
+
+A group is named as it is: its id may hold any character, so that none stands for others. A topic may have partitions
+behind it, `orders:0,2`, and stands for all of them otherwise.
+"""
+
+from __future__ import annotations
+
+import click
+
+from kcli.failures import UsageFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kcore.client.admin import Admin
+    from kcore.client.cluster import TopicPartition
+    from kcore.client.group_admin import GroupAdmin, GroupListing
+
+CONSUMER_PROTOCOL = "consumer"
+
+group_argument = click.argument("group_arguments", metavar="[GROUP]...", nargs=-1)
+group_option = click.option(
+    "--group", "group_options", multiple=True, metavar="GROUP", help="A group; may be repeated."
+)
+all_groups_option = click.option("--all-groups", is_flag=True, help="All consumer groups.")
+topic_option = click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC[:ID,...]", help="A topic or partitions of it; may be repeated."
+)
+
+
+def named_groups(arguments: Iterable[str], options: Iterable[str], all_groups: bool) -> list[str] | None:
+    """The groups that were named, each once; None for all."""
+    names = list(dict.fromkeys([*arguments, *options]))
+    if all_groups == bool(names):
+        raise UsageFailure("name groups, as GROUP or with --group, or say --all-groups")
+    for name in names:
+        # The system's encoding keeps bytes that are no text as surrogates, which no request can carry.
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise UsageFailure(f"--group {name!r}: a group's id is text")
+    return names or None
+
+
+def find_groups(admin: GroupAdmin, names: list[str] | None) -> tuple[list[str], list[str]]:
+    """The ids of the groups that are meant, and why some of all could not be listed."""
+    if names is not None:
+        return names, []
+    listed, failures = admin.list_groups()
+    return [group.group_id for group in listed if is_of_consumers(group)], [str(failure) for failure in failures]
+
+
+def is_of_consumers(group: GroupListing) -> bool:
+    """Whether consumers use a group; one without a protocol only keeps offsets (a simple consumer's)."""
+    return group.protocol_type in (CONSUMER_PROTOCOL, "")
+
+
+def find_partitions(admin: Admin, topics: Iterable[str]) -> tuple[list[TopicPartition], list[str]]:
+    """The partitions that are meant, sorted, and what is to be said of topics that are not there."""
+    from kcli.topic_selection import not_there
+    from kcore.client.cluster import TopicPartition
+
+    wanted = [parse_topic(text) for text in topics]
+    whole = list(dict.fromkeys(topic for topic, numbers in wanted if numbers is None))
+    partitions = {TopicPartition(topic, number) for topic, numbers in wanted for number in numbers or ()}
+    missing = []
+    for description in admin.describe_topics(whole) if whole else ():
+        if description.error_code:
+            missing.append(not_there(description.name))
+        partitions.update(TopicPartition(description.name, info.partition) for info in description.partitions)
+    return sorted(partitions), missing
+
+
+def parse_topic(text: str) -> tuple[str, list[int] | None]:
+    """`orders:0,2` is topic and partitions; `orders` the topic with all of them, which are None."""
+    topic, colon, numbers = text.partition(":")
+    try:
+        partitions = [int(number) for number in numbers.split(",")] if colon else None
+    except ValueError:
+        partitions = [-1]
+    if not topic or any(not 0 <= number < 2**31 for number in partitions or ()):
+        raise UsageFailure(f"--topic {text!r}: must be a topic, or a topic with partitions, as in orders:0,2")
+    return topic, partitions

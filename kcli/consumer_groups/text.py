@@ -1,0 +1,131 @@
+"""Groups as kafka-consumer-groups prints them, which scripts read: columns filled up with spaces to what they hold,
+under headings, after an empty line. Columns that only this tool has stand behind the others.
+
+What goes to stderr there, that a group has no members or is rebalancing, goes there here too.
+"""
+
+from __future__ import annotations
+
+import click
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from kcli.output import Row
+
+MISSING = "-"
+# The least width of each column, by heading; the last column of a line is not filled up.
+WIDTHS = {
+    "GROUP": 15,
+    "TOPIC": 15,
+    "PARTITION": 10,
+    "LEADER-EPOCH": 15,
+    "CURRENT-OFFSET": 15,
+    "LOG-END-OFFSET": 15,
+    "LAG": 15,
+    "CONSUMER-ID": 15,
+    "GROUP-INSTANCE-ID": 17,
+    "HOST": 15,
+    "CLIENT-ID": 15,
+    "#PARTITIONS": 15,
+    "CURRENT-EPOCH": 15,
+    "CURRENT-ASSIGNMENT": 20,
+    "TARGET-EPOCH": 15,
+    "TARGET-ASSIGNMENT": 20,
+    "COORDINATOR (ID)": 25,
+    "ASSIGNMENT-STRATEGY": 20,
+    "STATE": 20,
+    "TYPE": 20,
+    "GROUP-EPOCH": 15,
+    "TARGET-ASSIGNMENT-EPOCH": 25,
+    "NEW-OFFSET": 15,
+}
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+
+
+def tell_state(group_id: str, state: str) -> None:
+    """What is to be known before the rows of a group are read."""
+    if state == "Empty":
+        click.echo(f"\nConsumer group '{group_id}' has no active members.", err=True)
+    elif state in REBALANCING:
+        click.echo(f"\nWarning: Consumer group '{group_id}' is rebalancing.", err=True)
+
+
+def print_table(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
+    """One table behind an empty line."""
+    click.echo()
+    print_columns(rows, columns)
+
+
+def print_columns(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
+    """One table; `columns` are the headings and the key that stands below each."""
+    table = [list(columns), *([_cell(row[key]) for key in columns.values()] for row in rows)]
+    widths = [max(WIDTHS.get(heading, 0), *(len(cells[at]) for cells in table)) for at, heading in enumerate(columns)]
+    for cells in table:
+        click.echo(" ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+
+
+def print_by_group(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
+    """A table for each group."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    for each in groups.values():
+        print_table(each, columns)
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == "" or value == {}:
+        return MISSING
+    if isinstance(value, dict):
+        return ";".join(f"{topic}:{','.join(map(str, numbers))}" for topic, numbers in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return str(value)
+
+
+def offset_columns(verbose: bool) -> dict[str, str]:
+    """Of `groups describe --offsets`."""
+    return {
+        "GROUP": "group",
+        "TOPIC": "topic",
+        "PARTITION": "partition",
+        **({"LEADER-EPOCH": "leader_epoch"} if verbose else {}),
+        "CURRENT-OFFSET": "current_offset",
+        "LOG-END-OFFSET": "log_end_offset",
+        "LAG": "lag",
+        "CONSUMER-ID": "consumer_id",
+        "HOST": "host",
+        "CLIENT-ID": "client_id",
+        "LAG-SECONDS": "lag_seconds",
+    }
+
+
+def member_columns(rows: Sequence[Row], verbose: bool) -> dict[str, str]:
+    """Of `groups describe --members`: instance ids where somebody has one, who is upgraded where members differ."""
+    columns = {"GROUP": "group", "CONSUMER-ID": "consumer_id"}
+    if any(row["instance_id"] for row in rows):
+        columns["GROUP-INSTANCE-ID"] = "instance_id"
+    columns |= {"HOST": "host", "CLIENT-ID": "client_id", "#PARTITIONS": "partitions"}
+    if verbose:
+        columns |= {"CURRENT-EPOCH": "current_epoch", "CURRENT-ASSIGNMENT": "current_assignment"}
+        columns |= {"TARGET-EPOCH": "target_epoch", "TARGET-ASSIGNMENT": "target_assignment"}
+        if {True, False} <= {row["upgraded"] for row in rows}:
+            columns["UPGRADED"] = "upgraded"
+    return columns
+
+
+def state_columns(verbose: bool) -> dict[str, str]:
+    """Of `groups describe --state`."""
+    return {
+        "GROUP": "group",
+        "COORDINATOR (ID)": "coordinator",
+        "ASSIGNMENT-STRATEGY": "assignment_strategy",
+        "STATE": "state",
+        **({"GROUP-EPOCH": "group_epoch", "TARGET-ASSIGNMENT-EPOCH": "target_assignment_epoch"} if verbose else {}),
+        "#MEMBERS": "members",
+    }
