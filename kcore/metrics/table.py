@@ -77,6 +77,18 @@ def group_gauge(name: str, unit: str, documentation: str) -> Metric:
     )
 
 
+def group_coordinator_metric(attribute: str, unit: str, documentation: str, type: str = COUNTER) -> Metric:
+    name = f"kafka_server_group_coordinator_metrics_{attribute.replace('-', '_')}"
+    return Metric(
+        f"{name}_total" if type == COUNTER else name,
+        type,
+        (),
+        unit,
+        f"kafka.server:type=group-coordinator-metrics,attribute={attribute}",
+        documentation,
+    )
+
+
 TOPICS = (
     topic_metric("MessagesIn", "records", "Records appended; an idempotent retry counts again, as in Kafka."),
     topic_metric("BytesIn", "bytes", "Bytes of record batches appended, as the client sent them."),
@@ -427,13 +439,25 @@ GROUPS = (
         None,
         "Members of a group. The name is kafka_exporter's.",
     ),
-    group_gauge("NumGroups", "groups", "Groups coordinated here that have members, or had them since the start."),
+    group_gauge("NumGroups", "groups", "Groups coordinated here, those too that only have offsets."),
     group_gauge("NumGroupsEmpty", "groups", "Those without members."),
     group_gauge("NumGroupsPreparingRebalance", "groups", "Those that wait for their members to join."),
     group_gauge("NumGroupsCompletingRebalance", "groups", "Those that wait for their leader's assignment."),
     group_gauge("NumGroupsStable", "groups", "Those that are assigned."),
     group_gauge("NumGroupsDead", "groups", "Those that have ended."),
     group_gauge("NumOffsets", "offsets", "Committed offsets."),
+    group_coordinator_metric("group-completed-rebalance-count", "rebalances", "Generations that were assigned."),
+    group_coordinator_metric("offset-commit-count", "offsets", "Offsets committed, in transactions too."),
+    group_coordinator_metric(
+        "offset-deletion-count", "offsets", "Offsets that somebody deleted, alone or with a group."
+    ),
+    group_coordinator_metric("offset-expiration-count", "offsets", "Offsets that expired."),
+    group_coordinator_metric(
+        "partition-load-time-avg", "seconds", "How long partitions of `__consumer_offsets` took to load.", GAUGE
+    ),
+    group_coordinator_metric(
+        "partition-load-time-max", "seconds", "The longest of these since the start; Kafka's is of 30 seconds.", GAUGE
+    ),
 )
 
 PROCESS = (

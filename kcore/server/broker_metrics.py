@@ -184,8 +184,15 @@ class BrokerMetrics:
         yield f"{prefix}_numgroups", (), len(groups)
         for state in (EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD):
             yield f"{prefix}_numgroups{state.lower()}", (), sum(found == state for _, found, _ in groups)
-        offsets = self._broker.group_coordinator.committed_offsets()
-        yield f"{prefix}_numoffsets", (), sum(len(committed) for _, committed in offsets)
+        yield f"{prefix}_numoffsets", (), self._broker.group_coordinator.offset_count()
+        counts = self._broker.group_coordinator.counts
+        prefix = "kafka_server_group_coordinator_metrics"
+        yield f"{prefix}_group_completed_rebalance_count_total", (), counts.completed_rebalances
+        yield f"{prefix}_offset_commit_count_total", (), counts.offset_commits
+        yield f"{prefix}_offset_deletion_count_total", (), counts.offset_deletions
+        yield f"{prefix}_offset_expiration_count_total", (), counts.offset_expirations
+        yield f"{prefix}_partition_load_time_avg", (), counts.load_time_sum_ms / max(counts.loads, 1) / 1000
+        yield f"{prefix}_partition_load_time_max", (), counts.load_time_max_ms / 1000
 
 
 def register_early(broker: Broker, registry: Registry) -> None:

@@ -62,6 +62,7 @@ class GroupCoordinator:
         self._load_buffer_bytes = config.number("offsets.load.buffer.size")
         self._timer = timer
         self._surroundings = Surroundings(config, timer, steady_ms or steady_clock(now_ms()), now_ms)
+        self.counts = self._surroundings.counts
         self._lock = Lock()  # guards the next
         self._shards: dict[int, GroupShard] = {}
         self._elsewhere = GroupShard(self._surroundings, codes.NOT_COORDINATOR)
@@ -100,12 +101,16 @@ class GroupCoordinator:
             LOG.error("The groups of %s are not served: restart the broker once its log can be read", log)
             self._give_up(partition.index, shard)
             raise
-        if shard.open(log, loaded) and loaded.record_count:
+        if not shard.open(log, loaded):
+            return
+        elapsed_ms = (time.monotonic_ns() - started_ns) // 1_000_000
+        self.counts.count_load(elapsed_ms)
+        if loaded.record_count:
             LOG.info(
                 "Loaded %d records of groups and offsets from %s in %d ms, %d could not be read",
                 loaded.record_count,
                 log,
-                (time.monotonic_ns() - started_ns) // 1_000_000,
+                elapsed_ms,
                 loaded.unreadable_count,
             )
 
@@ -267,6 +272,10 @@ class GroupCoordinator:
         for shard in self._all_shards():
             everything += shard.committed_offsets()
         return everything
+
+    def offset_count(self) -> int:
+        """How many offsets have been committed by the groups coordinated here."""
+        return sum(shard.offset_count() for shard in self._all_shards())
 
     def group_states(self) -> list[tuple[str, str, int]]:
         """(group, state, number of members) of the groups in memory."""

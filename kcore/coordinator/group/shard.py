@@ -17,9 +17,10 @@ from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.descriptions import describe_group, list_group
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
+from kcore.coordinator.group.group_counts import GroupCounts
 from kcore.coordinator.group.offset_expiry import expired_places
 from kcore.coordinator.group.offset_store import OffsetStore
-from kcore.coordinator.group.state import Group
+from kcore.coordinator.group.state import AssignmentStored, Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Surroundings:
 
     __slots__ = (
         "clock_ms",
+        "counts",
         "initial_rebalance_delay_ms",
         "max_metadata_length",
         "max_size",
@@ -71,6 +73,7 @@ class Surroundings:
         self.max_size = config.number("group.max.size")
         self.max_metadata_length = config.number("offset.metadata.max.bytes")
         self.retention_ms = config.number("offsets.retention.minutes") * 60_000
+        self.counts = GroupCounts()
         self.timer = timer
         self.clock_ms = clock_ms
         self.wall_clock_ms = wall_clock_ms
@@ -208,7 +211,7 @@ class GroupShard:
                 return dict.fromkeys(commits, error)
             now_ms = self._surroundings.wall_clock_ms()
             results = self._offset_store.commit(group_id, commits, retention_time_ms, now_ms)
-            self._make_if_it_has_offsets(group_id)
+            self._committed(group_id, results)
             return results
 
     def commit_transactional(
@@ -222,7 +225,7 @@ class GroupShard:
             now_ms = self._surroundings.wall_clock_ms()
             store = self._offset_store
             results = store.commit_transactional(group_id, commits, producer_id, producer_epoch, now_ms)
-            self._make_if_it_has_offsets(group_id)
+            self._committed(group_id, results)
             return results
 
     def _commit_error(self, group_id: str, committer: Committer) -> int:
@@ -240,8 +243,9 @@ class GroupShard:
             return codes.NONE
         return codes.GROUP_ID_NOT_FOUND if committer.knows_epochs else codes.ILLEGAL_GENERATION
 
-    def _make_if_it_has_offsets(self, group_id: str) -> None:
+    def _committed(self, group_id: str, results: Results) -> None:
         """A group that consists of offsets is a group: it is listed, and its offsets expire."""
+        self._surroundings.counts.count_commits(sum(not error for error in results.values()))
         if group_id not in self.groups and self._offset_store.offsets.has_any(group_id):
             self._made(group_id)
 
@@ -279,6 +283,11 @@ class GroupShard:
                 return codes.NONE, dict(committed), unstable
             return codes.NONE, {place: committed[place] for place in places if place in committed}, unstable
 
+    def offset_count(self) -> int:
+        """How many offsets its groups have committed."""
+        with self.lock:
+            return 0 if self.error else self._offset_store.offsets.count
+
     def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
         """What each group has committed, as it is at the moment."""
         with self.lock:
@@ -303,6 +312,7 @@ class GroupShard:
             error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
             if error:
                 return error, {}
+            self._surroundings.counts.count_deletions(len(gone))
             return codes.NONE, {
                 place: codes.GROUP_SUBSCRIBED_TO_TOPIC if subscribed[place[0]] else codes.NONE for place in places
             }
@@ -319,7 +329,10 @@ class GroupShard:
             store = self._offset_store
             gone = list(store.offsets.places(group_id))
             error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
-            return error or self._end(group, codes.GROUP_ID_NOT_FOUND)
+            if error:
+                return error
+            self._surroundings.counts.count_deletions(len(gone))
+            return self._end(group, codes.GROUP_ID_NOT_FOUND)
 
     def forget_topic(self, topic: str) -> int:
         """The offsets of a topic that is gone go with it; the wire code."""
@@ -365,7 +378,10 @@ class GroupShard:
         now_ms = self._surroundings.wall_clock_ms()
         gone = expired_places(store.offsets, group.group_id, expiry, now_ms, self._surroundings.retention_ms)
         error = store.remove(group.group_id, gone, now_ms)
-        return (0, error) if error else (len(gone), codes.NONE)
+        if error:
+            return 0, error
+        self._surroundings.counts.count_expirations(len(gone))
+        return len(gone), codes.NONE
 
     def _end_if_idle(self, group: Group) -> int:
         if not group.is_idle or self._offset_store.offsets.has_any(group.group_id):
@@ -421,6 +437,8 @@ class GroupShard:
                 self._answer(effect.token, effect.fields)
             elif isinstance(effect, Persist):
                 error = self._append(effect.records)
+                if not error and isinstance(effect.event, AssignmentStored):
+                    self._surroundings.counts.count_rebalance()
                 self._carry_out(group, group.on_persisted(effect.event, error, self._surroundings.clock_ms()))
             else:
                 running = self._timers.pop((group.group_id, effect.name), None)

@@ -206,3 +206,18 @@ def test_deleted_group_leaves_nothing(make_broker: MakeBroker, broker: Broker) -
     assert again.group_coordinator.group_states() == []
     with connect(again) as client:
         assert committed(client, "readers", "read") == UNCOMMITTED
+
+
+def test_what_becomes_of_offsets_is_counted(broker: Broker) -> None:
+    with connect(broker) as client:
+        assert commit(client, "readers", "read", 3) == commit(client, "readers", "seen", 4) == NONE
+        assert commit(client, "readers", "nowhere", 4) == UNKNOWN_TOPIC_OR_PARTITION
+        assert commit_in_transaction(broker, 7) == end_transaction(broker, is_commit=True) == NONE
+        assert broker.group_coordinator.offset_count() == 2
+        assert delete(client, "readers", ("read", 0)) == (NONE, [NONE])
+        assert broker.group_coordinator.delete_group("readers") == NONE
+        join(client, "readers")
+    counts = broker.group_coordinator.counts
+    assert (counts.offset_commits, counts.offset_deletions, counts.offset_expirations) == (3, 2, 0)
+    assert counts.completed_rebalances == 1
+    assert counts.loads == 1
