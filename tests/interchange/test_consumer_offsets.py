@@ -151,6 +151,18 @@ def fetch_offsets(client: RawClient, group_id: str, *, stable: bool) -> list[tup
     )
 
 
+def describe(client: RawClient, group_id: str) -> tuple[Any, ...]:
+    (group,) = client.request(apis.DESCRIBE_GROUPS, 5, {"groups": [group_id]}).groups
+    members = [
+        (
+            *(each.member_id, each.group_instance_id, each.client_id, each.client_host),
+            *(bytes(each.member_metadata), bytes(each.member_assignment)),
+        )
+        for each in group.members
+    ]
+    return group.error_code, group.group_state, group.protocol_type, group.protocol_data, members
+
+
 def observe(port: int, member: tuple[str, int]) -> Observation:
     """What a broker says of all groups, and to the member of one."""
     seen: Observation = {}
@@ -159,6 +171,7 @@ def observe(port: int, member: tuple[str, int]) -> Observation:
             seen[group_id] = {
                 "offsets": fetch_offsets(client, group_id, stable=False),
                 "stable": fetch_offsets(client, group_id, stable=True),
+                "description": describe(client, group_id),
             }
         heartbeat = {"group_id": "members", "member_id": member[0], "generation_id": member[1]}
         seen["heartbeat"] = client.request(apis.HEARTBEAT, 3, {**heartbeat, "group_instance_id": "i-1"}).error_code
