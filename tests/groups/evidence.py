@@ -195,6 +195,10 @@ class Evidence:
         told = [claim.since for held in self._held.values() for claim in held.values() if claim.generation == newest]
         return max([*told, *(given.at for given in self.history.assignments if given.generation == newest)])
 
+    def owners(self) -> dict[TopicPartition, str]:
+        """Whose process holds each partition."""
+        return {partition: client_id for client_id, held in self._held.items() for partition in held}
+
     def shares(self, living: Iterable[str]) -> dict[str, int]:
         """How many partitions each process's application holds."""
         return {client_id: len(self._held[client_id]) for client_id in living}

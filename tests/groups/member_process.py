@@ -17,15 +17,35 @@ from tests.groups.members.line_protocol import Settings
 ROOT = Path(__file__).resolve().parent.parent.parent
 END_TIMEOUT_S = 30.0
 SHOWN_OUTPUT_BYTES = 4_000
+JAVA_SOURCE = Path(__file__).with_name("members") / "java" / "GroupMember.java"
+# Small and quick to start: there may be many at once.
+JAVA_OPTIONS = (
+    *("-Xmx64m", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+)
 
 
 def python_program(name: str) -> tuple[str, ...]:
     return (sys.executable, "-m", f"tests.groups.members.{name}")
 
 
-PROGRAMS: dict[str, tuple[str, ...]] = {
-    "confluent-kafka": python_program("confluent_member"),
-}
+def programs(classes: Path) -> dict[str, tuple[str, ...]]:
+    """The command line of each client's member; Java's is compiled into `classes`."""
+    return {
+        "confluent-kafka": python_program("confluent_member"),
+        "kafka-python": python_program("kafka_python_member"),
+        "aiokafka": python_program("aiokafka_member"),
+        "java": java_program(classes),
+    }
+
+
+def java_program(classes: Path) -> tuple[str, ...]:
+    jars = subprocess.run(
+        [ROOT / "bin/kafka-jars", "3.9"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
+    compiled = ["javac", "-nowarn", "-d", str(classes), "-cp", jars, str(JAVA_SOURCE)]
+    subprocess.run(compiled, check=True, stderr=subprocess.PIPE)
+    return ("java", *JAVA_OPTIONS, "-cp", f"{classes}:{jars}", "GroupMember")
 
 
 class MemberProcess:
@@ -42,6 +62,7 @@ class MemberProcess:
         self.errors = errors
         self._on_event = on_event
         self._is_ready = threading.Event()
+        self._has_heard = threading.Event()
         with errors.open("ab") as stderr:
             # A player that is killed takes its members with it.
             self.process = subprocess.Popen(
@@ -63,9 +84,12 @@ class MemberProcess:
             event = json.loads(line)
             if event["event"] == "ready":
                 self._is_ready.set()
+            elif event["event"] == "heard":
+                self._has_heard.set()
             else:
                 self._on_event(self.client_id, event)
         self._is_ready.set()
+        self._has_heard.set()
 
     def wait_until_ready(self, timeout_s: float) -> None:
         assert self._is_ready.wait(timeout_s), f"{self.client_id} did not start"
@@ -75,6 +99,12 @@ class MemberProcess:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
+
+    def let_commit(self, on: bool) -> None:
+        """Returns when it has taken effect."""
+        self._has_heard.clear()
+        self.tell(do="commit", on=on)
+        assert self._has_heard.wait(END_TIMEOUT_S), f"{self.client_id} does not listen"
 
     def stop(self) -> None:
         """SIGSTOP, and it has stopped when this returns."""

@@ -2,7 +2,7 @@
 
 A step's result, `StepResult.seen`, is plain data:
 
-    generation      of the group when it has settled
+    generations     how many the group went through
     protocol        that the members agreed on
     shares          how many partitions each member owns; by name where members have fixed ids, otherwise sorted
     told            what each member's application was told, in order: "revoked 4", "assigned 2"
@@ -10,6 +10,11 @@ A step's result, `StepResult.seen`, is plain data:
     commit errors   what clients' commits raised in their applications
     produced, read again      records of this step, and how many were read that some member had read before
     committed       the broker's answer for each partition
+
+That a rebalance is in progress is told by whatever a member asks first, and how often a cooperative member is told of
+no partitions depends on who is faster: neither is written down. Someone who wakes up may read and try to commit, or
+not, before hearing that the group has gone on: of what it does then only the errors count, whatever it asked, and not
+what was read again.
 
 How long the group took to be stable again after a death is measured, in `StepResult.stable_after_ms`; it is no part of
 what is compared. Every wait has the bound STEP_TIMEOUT_S, which is there against hanging only.
@@ -43,17 +48,19 @@ START_TIMEOUT_S = 60.0
 ASK_AGAIN_S = 0.02
 RECORDS_A_STEP = 3
 PRODUCER = "player"
-
-
-class Timeouts(NamedTuple):
-    """Of the members, in milliseconds."""
-
-    session_ms: int = 3_000
-    heartbeat_ms: int = 300
-    max_poll_interval_ms: int = 30_000
-
-
-TIMEOUTS = Timeouts()
+# What every broker is started with that scenarios are played before.
+PROPERTIES = {
+    "offsets.topic.num.partitions": "4",
+    "group.min.session.timeout.ms": "500",
+    "group.initial.rebalance.delay.ms": "300",
+}
+REBALANCE_IN_PROGRESS = "REBALANCE_IN_PROGRESS"
+# kafka-python 3.0 joins once more when metadata, or a heartbeat's answer, comes while it joins: how many generations
+# there are, and how often somebody is told, is by chance then.
+UNSTEADY = "kafka-python"
+# Of every member; how long its session is, its scenario says.
+HEARTBEAT_MS = 300
+MAX_POLL_INTERVAL_MS = 60_000
 
 
 class StepResult(NamedTuple):
@@ -70,13 +77,11 @@ class Player:
         port: int,
         scratch: Path,
         programs: Mapping[str, tuple[str, ...]],
-        timeouts: Timeouts = TIMEOUTS,
     ) -> None:
         self.scenario = scenario
         self.port = port
         self.scratch = scratch
         self.programs = programs
-        self.timeouts = timeouts
         self.topic = self.group = scenario.name.replace(" ", "-").replace(",", "")
         self.partitions = frozenset(TopicPartition(self.topic, number) for number in range(scenario.partitions))
         self.evidence = Evidence(self.group)
@@ -85,6 +90,7 @@ class Player:
         self.silent: set[str] = set()  # who does not commit
         self.starts: dict[str, int] = {}
         self.produced = 0
+        self.generation = 0
         self.ends: dict[TopicPartition, int] = {}
 
     def play(self) -> dict[str, StepResult]:
@@ -135,6 +141,7 @@ class Player:
 
     def _play(self, step: Step) -> StepResult:
         began = time.monotonic_ns()
+        waking = {name for action in step.actions if isinstance(action, Resume) for name in action.names}
         died_at = None
         for action in step.actions:
             if isinstance(action, Kill | Pause):
@@ -144,6 +151,7 @@ class Player:
         read_before = self.evidence.read_count.total()
         distinct_before = len(self.evidence.read_count)
         produced_before = self.produced
+        generation_before = self.generation
         if step.settles:
             self._wait_until_settled(step)
             if died_at is not None:
@@ -152,19 +160,19 @@ class Player:
             self._wait_until_read(step)
             self._wait_until_settled(step)
         self._ask_committed()
+        self.generation = self.evidence.newest_generation()
         distinct = len(self.evidence.read_count) - distinct_before
         again = self.evidence.read_count.total() - read_before - distinct
+        is_steady = all(member.client != UNSTEADY for member in self.scenario.members.values()) and not step.at_once
         seen = {
-            "generation": self.evidence.newest_generation(),
+            "generations": self.generation - generation_before if is_steady else "some",
             "protocol": self.evidence.protocols.get(self.evidence.newest_generation()),
             "shares": self._shares(),
-            "told": self._told_since(began),
-            "errors": self._errors_since(began),
-            "commit errors": sorted(
-                {f"{one.member}: {one.error}" for one in self.evidence.commits_heard if one.at >= began and one.error}
-            ),
+            "told": self._told_since(began) if is_steady else "by chance",
+            "errors": self._errors_since(began, waking, is_steady),
+            "commit errors": self._commit_errors_since(began, waking),
             "produced": self.produced - produced_before,
-            "read again": again,
+            "read again": "some or none" if waking else again,
             "committed": {str(partition.partition): self.committed[partition] for partition in sorted(self.partitions)},
         }
         return StepResult(seen, stable_after_ms)
@@ -175,11 +183,12 @@ class Player:
     def _wait_until_read(self, step: Step) -> None:
         """Every record, and everything committed by those that commit: by everybody, or by nobody."""
         sent = [(send.partition, send.offset) for send in self.evidence.history.sends if send.offset is not None]
-        commits = not any(name_of(client_id) in self.silent for client_id in self._living())
 
         def is_read() -> bool:
-            return all(one in self.evidence.read_count for one in sent) and (
-                not commits or all(self.evidence.committed.get(one, 0) >= end for one, end in self.ends.items())
+            return all(one in self.evidence.read_count for one in sent) and all(
+                self.evidence.committed.get(partition) == self.ends[partition]
+                for partition, client_id in self.evidence.owners().items()
+                if name_of(client_id) not in self.silent
             )
 
         self._wait(step, is_read, "does not read and commit everything")
@@ -226,16 +235,21 @@ class Player:
     def _told_since(self, began: int) -> dict[str, list[str]]:
         told: dict[str, list[str]] = {}
         for one in self.evidence.callbacks:
-            if one.at >= began:
+            if one.at >= began and one.partitions:
                 told.setdefault(one.member, []).append(f"{one.kind} {len(one.partitions)}")
         return dict(sorted(told.items()))
 
-    def _errors_since(self, began: int) -> dict[str, list[str]]:
+    def _errors_since(self, began: int, waking: set[str], is_steady: bool) -> dict[str, list[str]]:
         found: dict[str, set[str]] = {}
         for one in self.evidence.errors:
-            if one.at >= began:
-                found.setdefault(one.member, set()).add(f"{one.api} {one.error}")
+            if one.at >= began and (is_steady or one.error != REBALANCE_IN_PROGRESS):
+                is_by_chance = one.member in waking or one.error == REBALANCE_IN_PROGRESS
+                found.setdefault(one.member, set()).add(one.error if is_by_chance else f"{one.api} {one.error}")
         return {member: sorted(texts) for member, texts in sorted(found.items())}
+
+    def _commit_errors_since(self, began: int, waking: set[str]) -> list[str]:
+        heard = [one for one in self.evidence.commits_heard if one.at >= began and one.member not in waking]
+        return sorted({f"{one.member}: {one.error}" for one in heard if one.error})
 
     # Actions
 
@@ -247,7 +261,7 @@ class Player:
         elif isinstance(action, Commits):
             self.silent = self.silent - {*action.names} if action.on else self.silent | {*action.names}
             for name in action.names:
-                self.processes[name].tell(do="commit", on=action.on)
+                self.processes[name].let_commit(action.on)
         else:
             for name in action.names:
                 self._act_on(action, name)
@@ -278,9 +292,9 @@ class Player:
             client_id=f"{name}.{self.starts[name]}",
             group_instance_id=member.instance,
             assignor=member.assignor,
-            session_timeout_ms=self.timeouts.session_ms,
-            heartbeat_interval_ms=self.timeouts.heartbeat_ms,
-            max_poll_interval_ms=self.timeouts.max_poll_interval_ms,
+            session_timeout_ms=self.scenario.session_ms,
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
         )
         errors = self.scratch / f"{self.group}-{settings.client_id}.log"
         process = MemberProcess(self.programs[member.client], settings, errors, self.evidence.on_event)

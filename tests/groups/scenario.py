@@ -72,20 +72,25 @@ Action: TypeAlias = Join | Leave | Kill | Pause | Resume | Commits
 
 
 class Step(NamedTuple):
-    """`settles`: whether the group has something to come to; where it has not, nothing is produced and read either."""
+    """`settles`: whether the group has something to come to; where it has not, nothing is produced and read either.
+
+    `at_once`: several members act at the same time, so that how many generations it takes is not determined.
+    """
 
     name: str
     actions: tuple[Action, ...]
     settles: bool = True
+    at_once: bool = False
 
 
 class Scenario(NamedTuple):
-    """`partitions` of the one topic that the group reads."""
+    """`partitions` of the one topic that the group reads; `session_ms` of all members."""
 
     name: str
     members: Mapping[str, Member]
     steps: tuple[Step, ...]
     partitions: int = 4
+    session_ms: int = 3_000
 
 
 def join(*names: str) -> Join:
@@ -112,5 +117,5 @@ def commits(*names: str, on: bool) -> Commits:
     return Commits(names, on)
 
 
-def step(name: str, *actions: Action, settles: bool = True) -> Step:
-    return Step(name, actions, settles)
+def step(name: str, *actions: Action, settles: bool = True, at_once: bool = False) -> Step:
+    return Step(name, actions, settles, at_once)

@@ -5,6 +5,7 @@
     {"do": "leave"}                         closes the consumer, and ends
 
     {"event": "ready"}                      started, not yet in the group
+    {"event": "heard"}                      the answer to "commit": what is read from now on follows it
     {"event": "assigned", "partitions": [["t", 0]]}     also "revoked" and "lost", from inside the client's callbacks
     {"event": "records", "records": [["t", 0, 17, "value"]]}
     {"event": "committed", "error": null}   what the client's synchronous commit answered, or the name of its error
@@ -63,6 +64,7 @@ class Line:
             command = json.loads(line)
             if command["do"] == "commit":
                 self.commits = command["on"]
+                self.tell("heard")
             else:
                 self._commands.put(command)
         os._exit(0)

@@ -47,10 +47,10 @@ def matches(pattern: str, text: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
 
 
-def expected() -> list[Expected]:
+def expected(path: Path = LIST) -> list[Expected]:
     """The list: an entry for each step, or pattern of steps, that a difference is expected in."""
     found = []
-    for entry in tomllib.loads(LIST.read_text())["difference"]:
+    for entry in tomllib.loads(path.read_text())["difference"]:
         assert entry["why"], entry
         where, ours, kafka = (entry.get(name, "*") for name in ("where", "ours", "kafka"))
         found += [Expected(step, where, ours, kafka, entry["why"]) for step in entry["steps"]]
