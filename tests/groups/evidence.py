@@ -20,6 +20,10 @@ from kcore.protocol import apis
 from tests.groups.tap import Exchange
 from tests.invariants.history import Assignment, Claim, Commit, History, Outcome, Read, TopicPartition
 
+# What answers a member that it is one.
+CONFIRMING = (apis.JOIN_GROUP, apis.SYNC_GROUP, apis.HEARTBEAT)
+STARVED_SHARE = 0.7
+
 
 class ErrorSeen(NamedTuple):
     """A group API was answered with an error."""
@@ -47,11 +51,18 @@ class CommitHeard(NamedTuple):
     at: int
 
 
+class Starved(Exception):
+    """A member that nobody paused said nothing for most of its session: the machine was too slow for such sessions."""
+
+
 class Evidence:
     """What the invariants are checked on is `history`; `so_far` has the claims that go on in it too."""
 
-    def __init__(self, group: str) -> None:
+    def __init__(self, group: str, session_ms: int) -> None:
         self.group = group
+        self.session_ms = session_ms
+        # Client ids of those that were paused: they may well be silent.
+        self.excused: set[str] = set()
         self.history = History()
         self.errors: list[ErrorSeen] = []
         self.callbacks: list[Callback] = []
@@ -64,13 +75,18 @@ class Evidence:
         self._synced: dict[str, list[Assignment]] = defaultdict(list)
         self._held: dict[str, dict[TopicPartition, Claim]] = defaultdict(dict)
         self._failures: list[str] = []
+        # By client id: when it was last told that it is a member.
+        self._confirmed_at: dict[str, int] = {}
+        self._starved: list[str] = []
 
     # What happens
 
     def on_exchange(self, exchange: Exchange) -> None:
         """From the tap; connections of other groups' clients do not pass it."""
         with self._news:
-            for error in error_codes(exchange):
+            codes = error_codes(exchange)
+            self._watch_silence(exchange, codes)
+            for error in codes:
                 if error:
                     name = errors.by_code(error).name
                     self.errors.append(
@@ -83,6 +99,15 @@ class Evidence:
             elif exchange.api is apis.OFFSET_COMMIT:
                 self._on_commit(exchange)
             self._news.notify_all()
+
+    def _watch_silence(self, exchange: Exchange, codes: set[int]) -> None:
+        before = self._confirmed_at.get(exchange.client_id)
+        if before is not None and errors.UnknownMemberIdError.code in codes:
+            silence_ms = (exchange.answered_at - before) / 1e6
+            if silence_ms > STARVED_SHARE * self.session_ms and exchange.client_id not in self.excused:
+                self._starved.append(f"{exchange.client_id} was not heard of for {silence_ms:.0f} ms")
+        if exchange.api in CONFIRMING and exchange.response is not None and not codes:
+            self._confirmed_at[exchange.client_id] = exchange.answered_at
 
     def _on_join(self, exchange: Exchange) -> None:
         response = exchange.response
@@ -169,7 +194,10 @@ class Evidence:
     def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Until it holds; it is asked, under the lock, at each piece of news."""
         with self._news:
-            return self._news.wait_for(condition, timeout_s)
+            found = self._news.wait_for(lambda: bool(self._starved) or condition(), timeout_s)
+            if self._starved:
+                raise Starved(", ".join(self._starved))
+            return found
 
     def newest_generation(self) -> int:
         return max((given.generation for given in self.history.assignments), default=0)

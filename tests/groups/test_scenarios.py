@@ -17,7 +17,7 @@ from tests.apache_kafka import ApacheKafka
 from tests.broker_process import BrokerProcess
 from tests.groups.comparison import Results, found_differences, listed
 from tests.groups.member_process import programs
-from tests.groups.player import PROPERTIES, Player
+from tests.groups.player import PROPERTIES, play
 from tests.groups.scenario import Scenario
 from tests.groups.scenarios import SCENARIOS
 from tests.interop.admin_scenario.differences import Expected, unexpected
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
 
 EXPECTED = listed()
 # A scenario mostly waits for sessions to end.
-SCENARIOS_AT_ONCE = 4
+SCENARIOS_AT_ONCE = 3
 
 
 class Played(NamedTuple):
@@ -47,12 +47,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Playe
         ThreadPoolExecutor(SCENARIOS_AT_ONCE) as players,
     ):
 
-        def play(scenario: Scenario, port: int, scratch: Path) -> Future[Results]:
-            return players.submit(Player(scenario, port, scratch, commands).play)
+        def submit(scenario: Scenario, port: int, scratch: Path) -> Future[Results]:
+            return players.submit(play, scenario, port, scratch, commands)
 
         found = {
             scenario.name: Played(
-                play(scenario, broker.port, directory / "ours"), play(scenario, kafka.port, directory / "kafka")
+                submit(scenario, broker.port, directory / "ours"), submit(scenario, kafka.port, directory / "kafka")
             )
             for scenario in SCENARIOS
         }
