@@ -1,4 +1,7 @@
-"""Groups and the topic of their offsets (GroupCoordinatorConfig, ShareGroupConfig of Kafka 3.9)."""
+"""Groups and the topic of their offsets (GroupCoordinatorConfig, ShareGroupConfig of Kafka 3.9).
+
+The consumer protocol is on, and groups may change between it and the classic one, as in Kafka 4.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from kcore.config.definition import BOOLEAN, HIGH, INT, INT_MAX, LIST, LONG, SHO
 from kcore.config.validators import at_least, between, one_of_any_case, subset_of
 
 KEYS = (
-    unused(
+    ConfigKey(
         "group.consumer.assignors",
         LIST,
         (
@@ -14,26 +17,26 @@ KEYS = (
             "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
         ),
     ),
-    unused("group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1)),
+    ConfigKey("group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1)),
     unused("group.consumer.max.heartbeat.interval.ms", INT, 15_000, at_least(1)),
     unused("group.consumer.max.session.timeout.ms", INT, 60_000, at_least(1)),
-    unused("group.consumer.max.size", INT, INT_MAX, at_least(1)),
-    unused(
+    ConfigKey("group.consumer.max.size", INT, INT_MAX, at_least(1)),
+    ConfigKey(
         "group.consumer.migration.policy",
         STRING,
-        "disabled",
+        "bidirectional",
         one_of_any_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
         is_internal=True,
     ),
     unused("group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1)),
     unused("group.consumer.min.session.timeout.ms", INT, 45_000, at_least(1)),
-    unused("group.consumer.session.timeout.ms", INT, 45_000, at_least(1)),
+    ConfigKey("group.consumer.session.timeout.ms", INT, 45_000, at_least(1)),
     unused("group.coordinator.append.linger.ms", INT, 10, at_least(0)),
     unused("group.coordinator.new.enable", BOOLEAN, False, is_internal=True),
-    unused(
+    ConfigKey(
         "group.coordinator.rebalance.protocols",
         LIST,
-        ("classic",),
+        ("classic", "consumer"),
         subset_of("consumer", "classic", "share", "unknown"),
     ),
     unused("group.coordinator.threads", INT, 1, at_least(1)),

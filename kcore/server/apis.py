@@ -83,6 +83,8 @@ TABLE = (
     ApiEntry(57, 0, 1, "update_features"),
     ApiEntry(60, 0, 2, "describe_cluster"),
     ApiEntry(61, 0, 0, "describe_producers"),
+    ApiEntry(68, 0, 1, "consumer_group_heartbeat"),
+    ApiEntry(69, 0, 1, "consumer_group_describe"),
     ApiEntry(75, 0, 0, "describe_topic_partitions"),
 )
 BY_KEY = {entry.key: entry for entry in TABLE}

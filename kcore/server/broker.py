@@ -322,6 +322,7 @@ class Broker:
             self.group_coordinator,
             self.scheduler,
         )
+        self.metadata_cache.subscribe(lambda image, delta: self.group_coordinator.on_image(image))
         self.metadata_cache.subscribe(publisher.publish)
         self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
         self.metadata_cache.subscribe(self._connection_limits.publish)

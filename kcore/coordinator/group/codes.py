@@ -31,5 +31,7 @@ REQUEST_TIMED_OUT = errors.RequestTimedOutError.code
 INVALID_FETCH_SIZE = errors.InvalidFetchSizeError.code
 GROUP_ID_NOT_FOUND = errors.GroupIdNotFoundError.code
 GROUP_SUBSCRIBED_TO_TOPIC = errors.GroupSubscribedToTopicError.code
+STALE_MEMBER_EPOCH = errors.StaleMemberEpochError.code
+UNSUPPORTED_VERSION = errors.UnsupportedVersionError.code
 NON_EMPTY_GROUP = errors.NonEmptyGroupError.code
 UNSTABLE_OFFSET_COMMIT = errors.UnstableOffsetCommitError.code

@@ -15,6 +15,7 @@ from threading import Lock
 from kcore import uuid
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
+from kcore.coordinator.group.consumer.heartbeat import check, failure
 from kcore.coordinator.group.descriptions import listing_filter
 from kcore.coordinator.group.group_log import GroupLog
 from kcore.coordinator.group.member import MemberProfile
@@ -23,6 +24,7 @@ from kcore.coordinator.group.partitioner import partition_for
 from kcore.coordinator.group.replay import Replay
 from kcore.coordinator.group.shard import GroupShard, Surroundings
 from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
+from kcore.errors import KafkaError
 from kcore.logger import get_logger
 
 TYPE_CHECKING = False
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.coordinator.group.shard import Committer, Responder, Scheduler
+    from kcore.metadata.image import MetadataImage
+    from kcore.protocol.message import Message
     from kcore.replication.partition import Partition
 
 LOG = get_logger("kcore.coordinator.group")
@@ -219,6 +223,27 @@ class GroupCoordinator:
         if not group_id:
             return codes.INVALID_GROUP_ID, []
         return self._shard(group_id).leave(group_id, members)
+
+    # --- consumer groups --------------------------------------------------------------------------------------------
+
+    def consumer_heartbeat(self, request: Message, version: int, client_id: str, client_host: str) -> Mapping[str, Any]:
+        """ConsumerGroupHeartbeat: the fields of the answer."""
+        try:
+            check(request, version, self._surroundings.consumer_settings.assignors)
+        except KafkaError as error:
+            return failure(error)
+        member_id = request.member_id or uuid.to_text(uuid.random_uuid())
+        return self._shard(request.group_id).consumer_heartbeat(request, member_id, client_id, client_host)
+
+    def describe_consumer(self, group_id: str) -> Mapping[str, Any]:
+        """One group of ConsumerGroupDescribe: its fields."""
+        if not group_id:
+            return {"group_id": group_id, "error_code": codes.INVALID_GROUP_ID}
+        return self._shard(group_id).describe_consumer(group_id)
+
+    def on_image(self, image: MetadataImage) -> None:
+        """The cluster's metadata changed: consumer groups see it at their next heartbeat."""
+        self._surroundings.image = image
 
     # --- offsets ----------------------------------------------------------------------------------------------------
 

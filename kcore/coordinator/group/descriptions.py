@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kcore.coordinator.group.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from kcore.coordinator.group.rebalancing import STABLE
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.state import Group
 
-CLASSIC = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class GroupListing(NamedTuple):
@@ -47,8 +48,10 @@ class GroupDescription(NamedTuple):
     members: list[MemberDescription]
 
 
-def list_group(group: Group) -> GroupListing:
+def list_group(group: Group | ConsumerGroup) -> GroupListing:
     """A group's line in a list."""
+    if isinstance(group, ConsumerGroup):
+        return GroupListing(group.group_id, PROTOCOL_TYPE, group.state, CONSUMER)
     return GroupListing(group.group_id, group.protocol_type or "", group.state, CLASSIC)
 
 

@@ -9,6 +9,8 @@ are named once, and stay in the log as they are.
 from __future__ import annotations
 
 from kcore.coordinator.group import records
+from kcore.coordinator.group.consumer import records as consumer_records
+from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.offsets import Offsets
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
@@ -29,12 +31,13 @@ NAMED_AT_MOST = 20
 class Replay:
     """What the records read so far say. `place` names the partition in the log."""
 
-    __slots__ = ("_place", "classic_groups", "offsets", "record_count", "unreadable_count")
+    __slots__ = ("_place", "classic_groups", "consumer_groups", "offsets", "record_count", "unreadable_count")
 
     def __init__(self, place: str) -> None:
         self._place = place
         self.offsets = Offsets()
         self.classic_groups: dict[str, GroupMetadata] = {}
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.record_count = 0
         self.unreadable_count = 0
 
@@ -66,6 +69,8 @@ class Replay:
             self._take_offset(key, record, producer_id)
         elif version == records.GROUP_METADATA:
             self._take_group(key, record.value)
+        elif version in consumer_records.KINDS:
+            self._take_consumer_group(key, record.value)
         elif 0 <= version < len(records.KINDS):
             LOG.warn_once(
                 "Records of kind %d (%s) in %s are not used by this broker, and kept",
@@ -94,3 +99,14 @@ class Replay:
             self.classic_groups.pop(group_id, None)
         else:
             self.classic_groups[group_id] = records.decode_group_metadata_value(value)
+
+    def _take_consumer_group(self, key: bytes, value: bytes | None) -> None:
+        kind, what, content = consumer_records.decode(key, value)
+        group = self.consumer_groups.get(what.group_id)
+        if group is None:
+            if content is None:
+                return
+            group = self.consumer_groups[what.group_id] = ConsumerGroup(what.group_id)
+        group.apply(kind, what, content)
+        if group.is_removed:
+            del self.consumer_groups[what.group_id]

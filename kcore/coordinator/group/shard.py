@@ -15,12 +15,18 @@ from threading import Lock
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
+from kcore.coordinator.group.consumer.commits import commit_errors
+from kcore.coordinator.group.consumer.description import describe
+from kcore.coordinator.group.consumer.group import ConsumerGroup
+from kcore.coordinator.group.consumer.settings import Settings
+from kcore.coordinator.group.consumer_groups import ConsumerGroups
 from kcore.coordinator.group.descriptions import describe_group, list_group
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
 from kcore.coordinator.group.group_counts import GroupCounts
 from kcore.coordinator.group.offset_expiry import expired_places
 from kcore.coordinator.group.offset_store import OffsetStore
 from kcore.coordinator.group.state import AssignmentStored, Group
+from kcore.metadata.image import MetadataImage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +35,14 @@ if TYPE_CHECKING:
 
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
-    from kcore.coordinator.group.effects import Effect
+    from kcore.coordinator.group.effects import Effect, StopTimer
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.coordinator.group.records import Pair
     from kcore.coordinator.group.replay import Replay
     from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
+    from kcore.protocol.message import Message
     from kcore.purgatory.timer import TimerHandle
 
     class Responder(Protocol):
@@ -50,14 +57,16 @@ if TYPE_CHECKING:
 
 
 class Surroundings:
-    """What all shards of a coordinator share: configuration, timers, clocks.
+    """What all shards of a coordinator share: configuration, timers, clocks, and the cluster's metadata.
 
     `clock_ms` never goes back and starts at the wall clock's time, `wall_clock_ms` is what commits are stamped with.
     """
 
     __slots__ = (
         "clock_ms",
+        "consumer_settings",
         "counts",
+        "image",
         "initial_rebalance_delay_ms",
         "max_metadata_length",
         "max_size",
@@ -74,6 +83,8 @@ class Surroundings:
         self.max_metadata_length = config.number("offset.metadata.max.bytes")
         self.retention_ms = config.number("offsets.retention.minutes") * 60_000
         self.counts = GroupCounts()
+        self.consumer_settings = Settings.of_broker(config)
+        self.image = MetadataImage()
         self.timer = timer
         self.clock_ms = clock_ms
         self.wall_clock_ms = wall_clock_ms
@@ -105,13 +116,14 @@ class Committer:
 class GroupShard:
     """Groups, committed offsets and their log. `error` is what every request is answered while it is not 0."""
 
-    __slots__ = ("_log", "_store", "_surroundings", "_timers", "error", "groups", "lock")
+    __slots__ = ("_consumer_groups", "_log", "_store", "_surroundings", "_timers", "error", "groups", "lock")
 
     def __init__(self, surroundings: Surroundings, error: int = codes.COORDINATOR_LOAD_IN_PROGRESS) -> None:
         self.lock = Lock()
         self.error = error
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, Group | ConsumerGroup] = {}
         self._surroundings = surroundings
+        self._consumer_groups = ConsumerGroups(self, surroundings)
         self._log: GroupLog | None = None
         self._store: OffsetStore | None = None
         self._timers: dict[tuple[str, tuple[str, ...]], TimerHandle] = {}
@@ -129,6 +141,8 @@ class GroupShard:
             for group_id, metadata in loaded.classic_groups.items():
                 group = self._made(group_id)
                 self._carry_out(group, group.restore(metadata, now_ms))
+            for consumer_group in loaded.consumer_groups.values():
+                self._consumer_groups.loaded(consumer_group)
             for group_id in loaded.offsets.groups_with_any():
                 if group_id not in self.groups:
                     self._made(group_id)
@@ -160,9 +174,12 @@ class GroupShard:
             if group is None and not error and attempt.member_id:
                 error = codes.UNKNOWN_MEMBER_ID
             if error:
-                self._answer(attempt.token, join_failure(error, attempt.member_id))
+                self.answer(attempt.token, join_failure(error, attempt.member_id))
                 return
             group = group or self._made(group_id)
+            if isinstance(group, ConsumerGroup):
+                self._consumer_groups.join(group, attempt)
+                return
             self._carry_out(group, group.join(attempt, self._surroundings.clock_ms()))
 
     def sync(self, group_id: str, attempt: SyncAttempt) -> None:
@@ -170,9 +187,11 @@ class GroupShard:
         with self.lock:
             group = self.groups.get(group_id)
             if self.error == codes.COORDINATOR_LOAD_IN_PROGRESS:
-                self._answer(attempt.token, sync_failure(codes.REBALANCE_IN_PROGRESS))
+                self.answer(attempt.token, sync_failure(codes.REBALANCE_IN_PROGRESS))
             elif self.error or group is None:
-                self._answer(attempt.token, sync_failure(self.error or codes.UNKNOWN_MEMBER_ID))
+                self.answer(attempt.token, sync_failure(self.error or codes.UNKNOWN_MEMBER_ID))
+            elif isinstance(group, ConsumerGroup):
+                self._consumer_groups.sync(group, attempt)
             else:
                 self._carry_out(group, group.sync(attempt, self._surroundings.clock_ms()))
 
@@ -184,6 +203,8 @@ class GroupShard:
                 return codes.NONE
             if self.error or group is None:
                 return self.error or codes.UNKNOWN_MEMBER_ID
+            if isinstance(group, ConsumerGroup):
+                return self._consumer_groups.classic_heartbeat(group, member_id, group_instance_id, generation_id)
             return group.heartbeat(member_id, group_instance_id, generation_id, self._surroundings.clock_ms())
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
@@ -194,6 +215,8 @@ class GroupShard:
             group = self.groups.get(group_id)
             if group is None:
                 return codes.NONE, [codes.UNKNOWN_MEMBER_ID] * len(members)
+            if isinstance(group, ConsumerGroup):
+                return self._consumer_groups.leave(group, members)
             results = []
             for member_id, group_instance_id in members:
                 error, effects = group.leave(member_id, group_instance_id, self._surroundings.clock_ms())
@@ -201,35 +224,69 @@ class GroupShard:
                 results.append(error)
             return codes.NONE, results
 
+    def consumer_heartbeat(
+        self, request: Message, member_id: str, client_id: str, client_host: str
+    ) -> Mapping[str, Any]:
+        """ConsumerGroupHeartbeat of a checked request: the fields of the answer."""
+        with self.lock:
+            if self.error:
+                return {"error_code": self.error}
+            return self._consumer_groups.heartbeat(request, member_id, client_id, client_host)
+
+    def describe_consumer(self, group_id: str) -> Mapping[str, Any]:
+        """One group of ConsumerGroupDescribe."""
+        with self.lock:
+            group = self.groups.get(group_id)
+            if self.error:
+                return {"group_id": group_id, "error_code": self.error}
+            if isinstance(group, ConsumerGroup):
+                return describe(group, self._surroundings.consumer_settings.assignors[0], self._surroundings.image)
+            complaint = "not found" if group is None else "is not a consumer group"
+            return {
+                "group_id": group_id,
+                "error_code": codes.GROUP_ID_NOT_FOUND,
+                "error_message": f"Group {group_id} {complaint}.",
+            }
+
     # --- offsets ----------------------------------------------------------------------------------------------------
 
     def commit(self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int) -> Results:
         """OffsetCommit: a wire code for each partition."""
         with self.lock:
-            error = self.error or self._commit_error(group_id, committer)
-            if error:
-                return dict.fromkeys(commits, error)
+            allowed, refused = self._allowed(group_id, committer, commits)
+            if not allowed:
+                return refused
             now_ms = self._surroundings.wall_clock_ms()
-            results = self._offset_store.commit(group_id, commits, retention_time_ms, now_ms)
+            results = self._offset_store.commit(group_id, allowed, retention_time_ms, now_ms)
             self._committed(group_id, results)
-            return results
+            return results | refused
 
     def commit_transactional(
         self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
     ) -> Results:
         """TxnOffsetCommit: a wire code for each partition."""
         with self.lock:
-            error = self.error or self._commit_error(group_id, committer)
-            if error:
-                return dict.fromkeys(commits, error)
+            allowed, refused = self._allowed(group_id, committer, commits)
+            if not allowed:
+                return refused
             now_ms = self._surroundings.wall_clock_ms()
             store = self._offset_store
-            results = store.commit_transactional(group_id, commits, producer_id, producer_epoch, now_ms)
+            results = store.commit_transactional(group_id, allowed, producer_id, producer_epoch, now_ms)
             self._committed(group_id, results)
-            return results
+            return results | refused
 
-    def _commit_error(self, group_id: str, committer: Committer) -> int:
+    def _allowed(self, group_id: str, committer: Committer, commits: Commits) -> tuple[Commits, Results]:
+        """What the committer may commit, and a wire code for each of the rest."""
         group = self.groups.get(group_id)
+        if self.error:
+            return {}, dict.fromkeys(commits, self.error)
+        if isinstance(group, ConsumerGroup):
+            refused = commit_errors(group, committer, commits, self._surroundings.image)
+            return {place: commits[place] for place in commits if place not in refused}, refused
+        error = self._commit_error(group_id, group, committer)
+        return ({}, dict.fromkeys(commits, error)) if error else (commits, {})
+
+    def _commit_error(self, group_id: str, group: Group | None, committer: Committer) -> int:
         if group is not None:
             return group.commit_error(
                 committer.member_id,
@@ -370,7 +427,7 @@ class GroupShard:
                 return count, error
         return count, codes.NONE
 
-    def _expire(self, group: Group) -> tuple[int, int]:
+    def _expire(self, group: Group | ConsumerGroup) -> tuple[int, int]:
         expiry = group.offset_expiry()
         if expiry is None:
             return 0, codes.NONE
@@ -383,18 +440,22 @@ class GroupShard:
         self._surroundings.counts.count_expirations(len(gone))
         return len(gone), codes.NONE
 
-    def _end_if_idle(self, group: Group) -> int:
+    def _end_if_idle(self, group: Group | ConsumerGroup) -> int:
         if not group.is_idle or self._offset_store.offsets.has_any(group.group_id):
             return codes.NONE
         return self._end(group, codes.COORDINATOR_NOT_AVAILABLE)
 
-    def _end(self, group: Group, error: int) -> int:
+    def _end(self, group: Group | ConsumerGroup, error: int) -> int:
         """The group is no more, and `error` for whoever still holds it; the wire code of writing that down."""
-        append_error = self._append(group.tombstones())
+        append_error = self.append(group.tombstones())
         if not append_error:
             self._carry_out(group, group.end(error))
             del self.groups[group.group_id]
         return append_error
+
+    def end_quietly(self, group: Group | ConsumerGroup) -> None:
+        """Another group takes the place of this one; who waits joins that."""
+        self._carry_out(group, group.end(codes.REBALANCE_IN_PROGRESS))
 
     # --- what administrators see ------------------------------------------------------------------------------------
 
@@ -413,6 +474,8 @@ class GroupShard:
                 return self.error, None, None
             if group is None:
                 return codes.GROUP_ID_NOT_FOUND, None, f"Group {group_id} not found."
+            if isinstance(group, ConsumerGroup):
+                return codes.GROUP_ID_NOT_FOUND, None, f"Group {group_id} is not a classic group."
             return codes.NONE, describe_group(group), None
 
     # --- carrying out -----------------------------------------------------------------------------------------------
@@ -423,31 +486,39 @@ class GroupShard:
         self.groups[group_id] = group
         return group
 
-    def _append(self, pairs: Sequence[Pair]) -> int:
+    def append(self, pairs: Sequence[Pair]) -> int:
+        """Writes records that belong together; the wire code."""
         if self._log is None:
             return codes.NOT_COORDINATOR
         return self._log.append(pairs, self._surroundings.wall_clock_ms())[0]
 
-    def _answer(self, token: object, fields: Mapping[str, Any]) -> None:
+    def answer(self, token: object, fields: Mapping[str, Any]) -> None:
+        """Answers the request of a context."""
         token.respond(fields)  # type: ignore[attr-defined]
 
-    def _carry_out(self, group: Group, effects: Sequence[Effect]) -> None:
+    def _carry_out(self, group: Group | ConsumerGroup, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                self._answer(effect.token, effect.fields)
+                self.answer(effect.token, effect.fields)
             elif isinstance(effect, Persist):
-                error = self._append(effect.records)
+                assert isinstance(group, Group)
+                error = self.append(effect.records)
                 if not error and isinstance(effect.event, AssignmentStored):
                     self._surroundings.counts.count_rebalance()
                 self._carry_out(group, group.on_persisted(effect.event, error, self._surroundings.clock_ms()))
             else:
-                running = self._timers.pop((group.group_id, effect.name), None)
-                if running is not None:
-                    running.cancel()
-                if isinstance(effect, StartTimer):
-                    self._start_timer(group, effect)
+                self.change_timers(group, (effect,))
 
-    def _start_timer(self, group: Group, effect: StartTimer) -> None:
+    def change_timers(self, group: Group | ConsumerGroup, effects: Iterable[StartTimer | StopTimer]) -> None:
+        """Starts and stops timers of a group."""
+        for effect in effects:
+            running = self._timers.pop((group.group_id, effect.name), None)
+            if running is not None:
+                running.cancel()
+            if isinstance(effect, StartTimer):
+                self._start_timer(group, effect)
+
+    def _start_timer(self, group: Group | ConsumerGroup, effect: StartTimer) -> None:
         key = (group.group_id, effect.name)
 
         def ring() -> None:
@@ -455,6 +526,9 @@ class GroupShard:
                 # A timer that was replaced while it rang has nothing to say.
                 if self._timers.get(key) is handle:
                     del self._timers[key]
-                    self._carry_out(group, group.on_timer(effect.name, self._surroundings.clock_ms()))
+                    if isinstance(group, ConsumerGroup):
+                        self._consumer_groups.on_timer(group, effect.name)
+                    else:
+                        self._carry_out(group, group.on_timer(effect.name, self._surroundings.clock_ms()))
 
         handle = self._timers[key] = self._surroundings.timer.schedule(effect.delay_ms, ring)

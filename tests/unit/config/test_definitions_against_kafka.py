@@ -48,6 +48,9 @@ OURS_ALONE = {
 OTHER_DEFAULTS = {
     "socket.send.buffer.bytes": "-1",  # left to the kernel's autotuning
     "socket.receive.buffer.bytes": "-1",
+    # As in Kafka 4, where the consumer protocol is released.
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.consumer.migration.policy": "bidirectional",
 }
 
 

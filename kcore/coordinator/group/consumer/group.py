@@ -10,9 +10,12 @@ What is not written is when sessions end, and which patterns are being resolved.
 
 from __future__ import annotations
 
+from kcore.coordinator.group import codes
 from kcore.coordinator.group.consumer import records
 from kcore.coordinator.group.consumer.member import LEAVE_EPOCH, ConsumerMember
 from kcore.coordinator.group.consumer.subscription import NO_TOPICS_HASH, metadata_hash, topic_names
+from kcore.coordinator.group.effects import StopTimer
+from kcore.coordinator.group.offset_expiry import OffsetExpiry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.consumer.assignors import Assignment
     from kcore.coordinator.group.consumer.member import OwnedPartitions
+    from kcore.coordinator.group.consumer.records import Record
     from kcore.coordinator.group.consumer.subscription import ResolvedRegex
+    from kcore.coordinator.group.effects import Effect
     from kcore.metadata.image import MetadataImage, TopicImage
     from kcore.protocol.message import Message
 
@@ -33,11 +38,16 @@ DEAD = "Dead"
 PROTOCOL_TYPE = "consumer"
 FIRST_EPOCH = 1
 
+# The timers of a member, each by its name and the member's id.
+SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
+TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
+
 
 class ConsumerGroup:
     """One group. Members and targets by member id; `static_members` are member ids by instance id.
 
-    `deadlines` say when a member's session ends, on the clock of timers; `topics_resolved` are the topics that patterns
+    `deadlines` say when a member's session ends, on the clock of timers; `awaited` are members that were told to join
+    again; `topics_resolved` are the topics that patterns
     were last held against, None where that is not known.
     """
 
@@ -47,6 +57,7 @@ class ConsumerGroup:
         "_hash_value",
         "_owners",
         "assignment_epoch",
+        "awaited",
         "deadlines",
         "epoch",
         "group_id",
@@ -76,6 +87,7 @@ class ConsumerGroup:
         self.subscribed_names: frozenset[str] = frozenset()
         self._owners: dict[bytes, dict[int, str]] = {}
         self.deadlines: dict[str, int] = {}
+        self.awaited: set[str] = set()
         self.is_resolving = False
         self.topics_resolved: Mapping[str, TopicImage] | None = None
         self._hash_topics: Mapping[str, TopicImage] | None = None
@@ -98,7 +110,8 @@ class ConsumerGroup:
         return RECONCILING
 
     @property
-    def is_empty(self) -> bool:
+    def is_idle(self) -> bool:
+        """Whether nobody is in it: then it ends with its last offset."""
         return not self.members
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
@@ -132,6 +145,40 @@ class ConsumerGroup:
             if member.server_assignor is not None:
                 votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
         return max(votes, key=votes.__getitem__) if votes else default
+
+    # --- offsets and the end --------------------------------------------------------------------------------------
+
+    def offset_fetch_error(self, member_id: str | None, member_epoch: int) -> int:
+        """Whether a member that is named may read offsets: nobody else needs to be one. The wire code."""
+        if member_id is None and member_epoch < 0:
+            return codes.NONE
+        member = self.members.get(member_id or "")
+        return codes.UNKNOWN_MEMBER_ID if member is None else epoch_error(member, member_epoch)
+
+    def offset_delete_error(self) -> int:
+        """Offsets may go at any time, except those of topics that are subscribed to."""
+        return codes.NONE
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether a member subscribes to a topic, by name or pattern."""
+        return topic in self.subscribed_names
+
+    def offset_expiry(self) -> OffsetExpiry:
+        """Offsets go some time after they were committed, while nobody subscribes to their topic."""
+        return OffsetExpiry(None, self.subscribed_names)
+
+    def delete_error(self) -> int:
+        """Whether DeleteGroups may delete it: the wire code."""
+        return codes.NON_EMPTY_GROUP if self.members else codes.NONE
+
+    def tombstones(self) -> list[Record]:
+        """The records that end the group."""
+        return records.group_tombstones(self.group_id, list(self.members), list(self.resolved_regexes))
+
+    def end(self, error: int) -> list[Effect]:
+        """Nobody waits for an answer; only timers stop. `error` is for the classic groups' sake."""
+        self.is_removed = True
+        return [StopTimer((kind, member_id)) for member_id in self.members for kind in TIMERS]
 
     # --- records ----------------------------------------------------------------------------------------------------
 
@@ -206,6 +253,7 @@ class ConsumerGroup:
     def _forget(self, member: ConsumerMember) -> None:
         del self.members[member.member_id]
         self.deadlines.pop(member.member_id, None)
+        self.awaited.discard(member.member_id)
         self._disown(member)
         self._release_instance(member)
 
@@ -241,3 +289,10 @@ def names_of(members: Iterable[ConsumerMember], resolved: Mapping[str, ResolvedR
 def regexes_of(members: Iterable[ConsumerMember]) -> frozenset[str]:
     """The patterns that these subscribe by."""
     return frozenset(member.subscribed_topic_regex for member in members if member.subscribed_topic_regex)
+
+
+def epoch_error(member: ConsumerMember, epoch: int) -> int:
+    """What a member that is not in this epoch is answered when it reads offsets: the wire code."""
+    if epoch == member.member_epoch:
+        return codes.NONE
+    return codes.ILLEGAL_GENERATION if member.uses_classic_protocol else codes.STALE_MEMBER_EPOCH

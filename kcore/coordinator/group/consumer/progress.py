@@ -7,7 +7,7 @@ raise the group's epoch, a raised epoch asks for a new target, and the member go
 from __future__ import annotations
 
 from kcore.coordinator.group.consumer import records, regular_expressions
-from kcore.coordinator.group.consumer.group import names_of, regexes_of
+from kcore.coordinator.group.consumer.group import REBALANCE, names_of, regexes_of
 from kcore.coordinator.group.consumer.member import UNREVOKED_PARTITIONS
 from kcore.coordinator.group.consumer.reconciliation import Reconciliation
 from kcore.coordinator.group.consumer.subscription import topic_ids, topic_names
@@ -122,7 +122,7 @@ class Progress:
         return step
 
     def _time_revocation(self, member: ConsumerMember) -> None:
-        name = ("rebalance", member.member_id)
+        name = (REBALANCE, member.member_id)
         if member.state == UNREVOKED_PARTITIONS:
             self._decision.timers.append(StartTimer(name, member.rebalance_timeout_ms))
         else:

@@ -57,6 +57,11 @@ KINDS: dict[int, tuple[VersionedType, VersionedType]] = {
 }
 
 
+def kind_of(key: bytes) -> int:
+    """Which kind a record is by its key."""
+    return version_of(key)
+
+
 def decode(key: bytes, value: bytes | None) -> tuple[int, Message, Message | None]:
     """The kind of a record, its key, and its value; raises ProtocolError or UnsupportedVersionError."""
     kind = version_of(key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kcore.coordinator.group.consumer import records
 from kcore.coordinator.group.consumer.decision import Decision
-from kcore.coordinator.group.consumer.group import names_of, regexes_of
+from kcore.coordinator.group.consumer.group import REBALANCE, SESSION, TIMERS, names_of, regexes_of
 from kcore.coordinator.group.consumer.member import UNREVOKED_PARTITIONS
 from kcore.coordinator.group.effects import StartTimer, StopTimer
 
@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.consumer.decision import Moment
     from kcore.coordinator.group.consumer.group import ConsumerGroup
 
-SESSION = "session"
-REBALANCE = "rebalance"
-JOIN = "join"
-SYNC = "sync"
-TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
+RETRY_MS = 1_000
 
 
 def remove(
@@ -55,17 +51,25 @@ def on_timer(group: ConsumerGroup, name: tuple[str, ...], moment: Moment) -> Dec
             # Heartbeats only moved the deadline.
             return Decision(timers=[StartTimer(name, left_ms)])
         group.deadlines.pop(member_id, None)
+    group.awaited.discard(member_id)
     member = group.members.get(member_id)
     if member is None or (kind == REBALANCE and member.state != UNREVOKED_PARTITIONS):
         return Decision()
     return remove(group, [member_id], moment)
 
 
+def try_again(name: tuple[str, ...]) -> list[StartTimer | StopTimer]:
+    """What a timer asked for could not be written: it rings again."""
+    return [StartTimer(name, RETRY_MS)]
+
+
 def session_timer(group: ConsumerGroup, member_id: str, timeout_ms: int, now_ms: int) -> list[StartTimer | StopTimer]:
-    """Moves the end of a member's session; only one that has no timer yet gets one."""
-    is_running = member_id in group.deadlines
+    """Moves the end of a member's session; a timer is only for one that has none, or would end later."""
+    before_ms = group.deadlines.get(member_id)
     group.deadlines[member_id] = now_ms + timeout_ms
-    return [] if is_running else [StartTimer((SESSION, member_id), timeout_ms)]
+    if before_ms is not None and before_ms <= now_ms + timeout_ms:
+        return []
+    return [StartTimer((SESSION, member_id), timeout_ms)]
 
 
 def on_loaded(group: ConsumerGroup, moment: Moment) -> Decision:

@@ -1,0 +1,240 @@
+"""Members of a consumer group that still speak the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+
+A group that was upgraded while it ran (KIP-848) has them until each was restarted with the new protocol. They take part
+like everyone else: a JoinGroup is a heartbeat that says everything, its generation is the member's epoch, and a
+Heartbeat answers REBALANCE_IN_PROGRESS when there is something to learn by joining again. No member leads.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.coordinator.group import codes
+from kcore.coordinator.group.answers import NO_MEMBER_ID, sync_success
+from kcore.coordinator.group.consumer.decision import Decision
+from kcore.coordinator.group.consumer.group import JOIN, PROTOCOL_TYPE, SYNC
+from kcore.coordinator.group.consumer.heartbeat import replacement, static_member, unknown_member
+from kcore.coordinator.group.consumer.member import (
+    UNRELEASED_PARTITIONS,
+    UNREVOKED_PARTITIONS,
+    ClassicMember,
+    ConsumerMember,
+)
+from kcore.coordinator.group.consumer.progress import Progress
+from kcore.coordinator.group.consumer.removal import remove, session_timer
+from kcore.coordinator.group.effects import StartTimer, StopTimer
+from kcore.protocol.protocol_errors import ProtocolError
+from kcore.protocol.records import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION, version_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from kcore.coordinator.group.consumer.decision import Moment
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
+    from kcore.coordinator.group.consumer.member import OwnedPartitions
+    from kcore.coordinator.group.consumer.reconciliation import ReportedPartitions
+    from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
+    from kcore.metadata.image import MetadataImage
+    from kcore.protocol.message import Message
+
+
+def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision:
+    """JoinGroup: the answer comes at once, since nobody has to wait for the others. Raises KafkaError."""
+    profile = attempt.profile
+    member_id = attempt.member_id or attempt.new_member_id
+    if len(group.members) >= moment.settings.max_size and attempt.member_id not in group.members:
+        raise errors.GroupMaxSizeReachedError(
+            f"The consumer group has reached its maximum capacity of {moment.settings.max_size} members."
+        )
+    _check_protocols(group, member_id, profile.protocol_type, [name for name, _ in profile.protocols])
+    if attempt.needs_member_id and not attempt.member_id and attempt.group_instance_id is None:
+        return Decision(response={"error_code": codes.MEMBER_ID_REQUIRED, "member_id": member_id})
+    subscription = decoded_subscription(profile.protocols[0][1])
+    member, replaced_id = _find(group, attempt, member_id)
+    decision = Decision()
+    if replaced_id is not None:
+        decision.records += replacement(group, replaced_id, member)
+    after = member.replaced(
+        instance_id=attempt.group_instance_id or member.instance_id,
+        rack_id=subscription.rack_id or member.rack_id,
+        rebalance_timeout_ms=profile.rebalance_timeout_ms,
+        subscribed_topic_names=frozenset(subscription.topics),
+        client_id=profile.client_id,
+        client_host=profile.client_host,
+        classic=ClassicMember(profile.session_timeout_ms, tuple(profile.protocols)),
+    )
+    reported = _reported(subscription, moment.image)
+    after = Progress(group, moment, decision, member, after, reported, replaced_id).make()
+    decision.timers += [
+        StopTimer((JOIN, member_id)),
+        *session_timer(group, member_id, profile.session_timeout_ms, moment.now_ms),
+        StartTimer((SYNC, member_id), profile.rebalance_timeout_ms),
+    ]
+    group.awaited.discard(member_id)
+    decision.response = _joined(after, profile.protocols[0][0])
+    return decision
+
+
+def _joined(member: ConsumerMember, protocol_name: str) -> dict[str, Any]:
+    return {
+        "error_code": codes.NONE,
+        "generation_id": member.member_epoch,
+        "protocol_type": PROTOCOL_TYPE,
+        "protocol_name": protocol_name,
+        "leader": "",
+        "skip_assignment": False,
+        "member_id": member.member_id,
+        "members": [],
+    }
+
+
+def _check_protocols(group: ConsumerGroup, member_id: str, protocol_type: str, names: Sequence[str]) -> None:
+    """All that speak the classic protocol need one protocol in common, so that the group can become theirs again."""
+    others = [member.classic for member in group.members.values() if member.classic is not None]
+    common = set(names)
+    for classic in others:
+        common &= {name for name, _ in classic.protocols}
+    if protocol_type != PROTOCOL_TYPE or not common:
+        raise errors.InconsistentGroupProtocolError(f"Member {member_id}'s protocols are not supported.")
+
+
+def decoded_subscription(metadata: bytes) -> Message:
+    """What a member's client says of itself. Raises InconsistentGroupProtocolError for bytes that say nothing."""
+    try:
+        return CONSUMER_PROTOCOL_SUBSCRIPTION.decode(metadata)[1]
+    except ProtocolError as error:
+        raise errors.InconsistentGroupProtocolError(f"The subscription cannot be read: {error}") from None
+
+
+def _find(group: ConsumerGroup, attempt: JoinAttempt, member_id: str) -> tuple[ConsumerMember, str | None]:
+    """The member that joins, and whose place it takes if it has the instance id of another."""
+    instance_id = attempt.group_instance_id
+    if instance_id is None:
+        return group.members.get(member_id) or ConsumerMember(member_id), None
+    if attempt.member_id:
+        return static_member(group, instance_id, member_id), None
+    static = group.static_member(instance_id)
+    if static is None:
+        return ConsumerMember(member_id), None
+    return static.replaced(member_id=member_id, member_epoch=0, previous_member_epoch=0), static.member_id
+
+
+def _reported(subscription: Message, image: MetadataImage) -> ReportedPartitions:
+    """What a client says that it has, of the topics that there are."""
+    found: dict[bytes, list[int]] = {}
+    for row in subscription.owned_partitions:
+        topic = image.topics.get(row.topic)
+        if topic is not None:
+            found.setdefault(topic.topic_id, []).extend(row.partitions)
+    return found
+
+
+def sync(group: ConsumerGroup, attempt: SyncAttempt, moment: Moment) -> Decision:
+    """SyncGroup: the member's assignment. Raises KafkaError."""
+    member, classic = _classic_member(group, attempt.member_id, attempt.group_instance_id)
+    _check_generation(member, attempt.generation_id)
+    name, metadata = classic.protocols[0]
+    if attempt.protocol_type not in (None, PROTOCOL_TYPE) or attempt.protocol_name not in (None, name):
+        raise errors.InconsistentGroupProtocolError(
+            f"The protocol {attempt.protocol_name} of type {attempt.protocol_type} is not the member's: {name}."
+        )
+    if group.epoch > member.member_epoch and member.state != UNREVOKED_PARTITIONS:
+        return Decision(response={"error_code": codes.REBALANCE_IN_PROGRESS}, timers=_await_join(group, member))
+    assignment = encoded_assignment(member.assigned, version_of(metadata), moment.image)
+    return Decision(
+        response=sync_success(attempt.protocol_type, attempt.protocol_name, assignment),
+        timers=[
+            StopTimer((SYNC, member.member_id)),
+            *session_timer(group, member.member_id, classic.session_timeout_ms, moment.now_ms),
+        ],
+    )
+
+
+def encoded_assignment(owned: OwnedPartitions, version: int, image: MetadataImage) -> bytes:
+    """What a member has, in the words of its client's protocol."""
+    rows = [
+        {"topic": image.topics_by_id[topic].name, "partitions": sorted(held)}
+        for topic, held in owned.items()
+        if topic in image.topics_by_id
+    ]
+    version = min(version, CONSUMER_PROTOCOL_ASSIGNMENT.latest_version)
+    return CONSUMER_PROTOCOL_ASSIGNMENT.encode(version, {"assigned_partitions": rows})
+
+
+def heartbeat(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, moment: Moment
+) -> Decision:
+    """Heartbeat: its response has the error code. Raises KafkaError."""
+    member, classic = _classic_member(group, member_id, instance_id)
+    _check_generation(member, generation_id)
+    decision = Decision(
+        response={"error_code": codes.NONE},
+        timers=session_timer(group, member_id, classic.session_timeout_ms, moment.now_ms),
+    )
+    has_to_revoke = member.state == UNREVOKED_PARTITIONS
+    has_more_to_get = member.state == UNRELEASED_PARTITIONS and not _is_waiting(group, member)
+    if member.member_epoch < group.epoch or has_to_revoke or has_more_to_get:
+        decision.response["error_code"] = codes.REBALANCE_IN_PROGRESS
+        decision.timers += _await_join(group, member)
+    return decision
+
+
+def _is_waiting(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether others still have some of what the member is to get."""
+    return any(
+        not member.owns(topic, partition) and group.owner(topic, partition) is not None
+        for topic, partitions in group.targets.get(member.member_id, {}).items()
+        for partition in partitions
+    )
+
+
+def _await_join(group: ConsumerGroup, member: ConsumerMember) -> list[StartTimer | StopTimer]:
+    """From the first time that a member is told to join again, its time runs."""
+    if member.member_id in group.awaited:
+        return []
+    group.awaited.add(member.member_id)
+    return [StartTimer((JOIN, member.member_id), member.rebalance_timeout_ms)]
+
+
+def _classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> tuple[ConsumerMember, ClassicMember]:
+    if instance_id is None:
+        found = group.members.get(member_id)
+        if found is None:
+            raise unknown_member(group, member_id)
+    else:
+        found = static_member(group, instance_id, member_id)
+    if found.classic is None:
+        raise errors.UnknownMemberIdError(f"Member {member_id} does not use the classic protocol.")
+    return found, found.classic
+
+
+def _check_generation(member: ConsumerMember, generation_id: int) -> None:
+    if member.member_epoch != generation_id:
+        raise errors.IllegalGenerationError(
+            f"The request generation id {generation_id} is not equal to the member epoch {member.member_epoch} of "
+            f"member {member.member_id}."
+        )
+
+
+def leave(
+    group: ConsumerGroup, identities: Sequence[tuple[str, str | None]], moment: Moment
+) -> tuple[Decision, list[int]]:
+    """LeaveGroup of (member id, instance id): a wire code for each. An administrator may name an instance id alone."""
+    leaving: dict[str, None] = {}
+    results = []
+    for member_id, instance_id in identities:
+        named_id = member_id
+        try:
+            if instance_id is not None and member_id == NO_MEMBER_ID:
+                static = group.static_member(instance_id)
+                named_id = NO_MEMBER_ID if static is None else static.member_id
+            member, _ = _classic_member(group, named_id, instance_id)
+        except errors.KafkaError as error:
+            results.append(error.code)
+        else:
+            leaving[member.member_id] = None
+            results.append(codes.NONE)
+    return remove(group, leaving, moment), results

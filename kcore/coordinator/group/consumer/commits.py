@@ -1,0 +1,56 @@
+"""Who may commit offsets to a consumer group: its members, in their epoch (KIP-848, KIP-1251).
+
+A member that speaks the consumer protocol may still commit in an earlier epoch for the partitions that it has had since
+then at the latest: its commit was on the way when the epoch moved on, and nobody else has had the partition.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group import codes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
+    from kcore.coordinator.group.consumer.member import ConsumerMember
+    from kcore.coordinator.group.offsets import TopicPartition
+    from kcore.coordinator.group.shard import Committer
+    from kcore.metadata.image import MetadataImage
+
+NO_EPOCH = -1
+
+
+def commit_errors(
+    group: ConsumerGroup, committer: Committer, places: Iterable[TopicPartition], image: MetadataImage
+) -> dict[TopicPartition, int]:
+    """A wire code for each place that the committer may not commit; empty if it may commit them all."""
+    epoch = committer.generation_id
+    if epoch < 0 and not group.members:
+        return {}
+    if committer.is_transactional and epoch == NO_EPOCH and not committer.member_id:
+        # A transactional producer need not say who it is.
+        return {}
+    member = group.members.get(committer.member_id)
+    if member is None:
+        return dict.fromkeys(places, codes.UNKNOWN_MEMBER_ID)
+    if member.uses_classic_protocol:
+        return {} if epoch == member.member_epoch else dict.fromkeys(places, codes.ILLEGAL_GENERATION)
+    if not committer.is_transactional and not committer.knows_epochs:
+        return dict.fromkeys(places, codes.UNSUPPORTED_VERSION)
+    if epoch == member.member_epoch:
+        return {}
+    if epoch > member.member_epoch:
+        return dict.fromkeys(places, codes.STALE_MEMBER_EPOCH)
+    return {place: codes.STALE_MEMBER_EPOCH for place in places if not _has_had(member, place, epoch, image)}
+
+
+def _has_had(member: ConsumerMember, place: TopicPartition, epoch: int, image: MetadataImage) -> bool:
+    topic = image.topics.get(place[0])
+    if topic is None:
+        return False
+    for owned in (member.assigned, member.pending_revocation):
+        since = owned.get(topic.topic_id, {}).get(place[1])
+        if since is not None and since <= epoch:
+            return True
+    return False

@@ -1,0 +1,169 @@
+"""The consumer groups of a shard (KIP-848): makes groups, writes what they decide, applies it, starts timers.
+
+Concurrency: everything here runs under the shard's lock, but for the matching of patterns with names of topics, which
+takes its time on a handler thread and comes back as an event of its own.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.coordinator.group import codes
+from kcore.coordinator.group.answers import join_failure, sync_failure
+from kcore.coordinator.group.consumer import classic_members, heartbeat, records, regular_expressions, removal
+from kcore.coordinator.group.consumer.decision import Decision, Moment
+from kcore.coordinator.group.consumer.group import ConsumerGroup
+from kcore.coordinator.group.consumer.member import JOIN_EPOCH
+from kcore.logger import get_logger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from kcore.coordinator.group.records import Pair
+    from kcore.coordinator.group.shard import GroupShard, Surroundings
+    from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
+    from kcore.protocol.message import Message
+
+LOG = get_logger("kcore.coordinator.group")
+
+
+class ConsumerGroups:
+    """The side of a shard that serves consumer groups; they stand in the shard's table with the classic ones."""
+
+    __slots__ = ("_shard", "_surroundings")
+
+    def __init__(self, shard: GroupShard, surroundings: Surroundings) -> None:
+        self._shard = shard
+        self._surroundings = surroundings
+
+    def moment(self) -> Moment:
+        """What is so now."""
+        surroundings = self._surroundings
+        return Moment(
+            surroundings.image, surroundings.consumer_settings, surroundings.clock_ms(), surroundings.wall_clock_ms()
+        )
+
+    def heartbeat(self, request: Message, member_id: str, client_id: str, client_host: str) -> dict[str, Any]:
+        """ConsumerGroupHeartbeat: the fields of the answer."""
+        moment = self.moment()
+        try:
+            group, before = self._group_for(request)
+            decision = heartbeat.heartbeat(group, request, member_id, client_id, client_host, moment)
+        except errors.KafkaError as error:
+            return heartbeat.failure(error)
+        decision.records[:0] = before
+        error_code = self.carry_out(group, decision)
+        return {"error_code": error_code} if error_code else decision.response
+
+    def _group_for(self, request: Message) -> tuple[ConsumerGroup, list[Pair]]:
+        """The group, and what has to be written before it is one. Raises GroupIdNotFoundError."""
+        group = self._shard.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return group, []
+        is_joining = request.member_epoch == JOIN_EPOCH
+        if group is None:
+            if not is_joining:
+                kind = "Group" if request.member_epoch < 0 else "Consumer group"
+                raise errors.GroupIdNotFoundError(f"{kind} {request.group_id} not found.")
+            return ConsumerGroup(request.group_id), []
+        if is_joining and not len(group.members):
+            return ConsumerGroup(request.group_id), group.tombstones()
+        raise errors.GroupIdNotFoundError(f"Group {request.group_id} is not a consumer group.")
+
+    def carry_out(self, group: ConsumerGroup, decision: Decision) -> int:
+        """Writes and applies what was decided, starts and stops timers; the wire code of the writing."""
+        error = self._shard.append(decision.records) if decision.records else codes.NONE
+        if not error:
+            if self._shard.groups.get(group.group_id) is not group:
+                self._take_the_place_of_a_classic_group(group)
+            for key, value in decision.records:
+                if records.kind_of(key) in records.KINDS:
+                    group.apply(*records.decode(key, value))
+            if decision.regexes:
+                self._resolve_later(group, decision.regexes)
+        self._shard.change_timers(group, decision.timers)
+        return error
+
+    def _take_the_place_of_a_classic_group(self, group: ConsumerGroup) -> None:
+        before: Group | ConsumerGroup | None = self._shard.groups.pop(group.group_id, None)
+        if before is not None:
+            self._shard.end_quietly(before)
+        self._shard.groups[group.group_id] = group
+
+    # --- classic members --------------------------------------------------------------------------------------------
+
+    def join(self, group: ConsumerGroup, attempt: JoinAttempt) -> None:
+        """JoinGroup: answered now."""
+        try:
+            decision = classic_members.join(group, attempt, self.moment())
+            error_code = self.carry_out(group, decision) or decision.response["error_code"]
+        except errors.KafkaError as error:
+            error_code = error.code
+        if error_code == codes.MEMBER_ID_REQUIRED:
+            self._shard.answer(attempt.token, join_failure(error_code, decision.response["member_id"]))
+        elif error_code:
+            self._shard.answer(attempt.token, join_failure(error_code, attempt.member_id))
+        else:
+            self._shard.answer(attempt.token, decision.response)
+
+    def sync(self, group: ConsumerGroup, attempt: SyncAttempt) -> None:
+        """SyncGroup: answered now."""
+        try:
+            decision = classic_members.sync(group, attempt, self.moment())
+            error_code = self.carry_out(group, decision) or decision.response["error_code"]
+        except errors.KafkaError as error:
+            error_code = error.code
+        self._shard.answer(attempt.token, sync_failure(error_code) if error_code else decision.response)
+
+    def classic_heartbeat(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
+    ) -> int:
+        """Heartbeat: the wire code."""
+        try:
+            decision = classic_members.heartbeat(group, member_id, instance_id, generation_id, self.moment())
+        except errors.KafkaError as error:
+            return error.code
+        return self.carry_out(group, decision) or int(decision.response["error_code"])
+
+    def leave(self, group: ConsumerGroup, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
+        """LeaveGroup of (member id, instance id): the wire code of the request, and one for each."""
+        decision, results = classic_members.leave(group, members, self.moment())
+        error = self.carry_out(group, decision)
+        return (error, []) if error else (codes.NONE, results)
+
+    # --- timers -----------------------------------------------------------------------------------------------------
+
+    def on_timer(self, group: ConsumerGroup, name: tuple[str, ...]) -> None:
+        """A timer of the group rang."""
+        kind, member_id = name
+        decision = removal.on_timer(group, name, self.moment())
+        if decision.records:
+            LOG.info("Member %s of consumer group %s is out: its %s timeout is over", member_id, group.group_id, kind)
+        if self.carry_out(group, decision):
+            # What could not be written has not happened, and is tried again.
+            self._shard.change_timers(group, removal.try_again(name))
+
+    def loaded(self, group: ConsumerGroup) -> None:
+        """A group that was read back is served from now on."""
+        self._shard.groups[group.group_id] = group
+        self.carry_out(group, removal.on_loaded(group, self.moment()))
+
+    # --- patterns ---------------------------------------------------------------------------------------------------
+
+    def _resolve_later(self, group: ConsumerGroup, patterns: frozenset[str]) -> None:
+        group.is_resolving = True
+        image, wall_ms = self._surroundings.image, self._surroundings.wall_clock_ms()
+
+        def resolve() -> None:
+            try:
+                found = regular_expressions.resolve(patterns, image, wall_ms)
+            finally:
+                group.is_resolving = False
+            with self._shard.lock:
+                if not self._shard.error and self._shard.groups.get(group.group_id) is group:
+                    decision = regular_expressions.on_resolved(group, found, self.moment())
+                    if not self.carry_out(group, decision):
+                        group.topics_resolved = image.topics
+
+        self._surroundings.timer.schedule(0, resolve)
