@@ -7,8 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcore.coordinator.group import codes
-from kcore.coordinator.group.effects import Persist, Reply, StartTimer, StopTimer
-from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.rebalancing import (
     COMPLETING_REBALANCE,
     EMPTY,
@@ -16,79 +14,7 @@ from kcore.coordinator.group.rebalancing import (
     PREPARING_REBALANCE,
     STABLE,
 )
-from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
-
-SESSION_MS = 10_000
-REBALANCE_MS = 60_000
-
-
-class World:
-    """Runs a group as a coordinator would: keeps answers by token and timers by name on a virtual clock."""
-
-    def __init__(self, initial_delay_ms: int = 0, max_size: int = 100) -> None:
-        self.group = Group("flights", initial_delay_ms, max_size)
-        self.now_ms = 1_000
-        self.answers: dict[object, dict] = {}
-        self.timers: dict[tuple[str, ...], int] = {}
-        self.made = 0
-
-    def carry_out(self, effects: list) -> None:
-        for effect in effects:
-            if isinstance(effect, Reply):
-                assert effect.token not in self.answers, "a request was answered twice"
-                self.answers[effect.token] = effect.fields
-            elif isinstance(effect, Persist):
-                self.carry_out(self.group.on_persisted(effect.event, 0, self.now_ms))
-            elif isinstance(effect, StartTimer):
-                self.timers[effect.name] = self.now_ms + effect.delay_ms
-            else:
-                assert isinstance(effect, StopTimer)
-                self.timers.pop(effect.name, None)
-
-    def join(self, token: object, member_id: str = "", protocols: str = "range", needs_id: bool = False) -> None:
-        self.made += 1
-        supported = [(name, name.encode()) for name in protocols.split(",") if name]
-        profile = MemberProfile("client", "/127.0.0.1", "consumer", supported, SESSION_MS, REBALANCE_MS)
-        attempt = JoinAttempt(token, member_id, None, f"m{self.made}", profile, needs_id)
-        self.carry_out(self.group.join(attempt, self.now_ms))
-
-    def sync(self, token: object, member_id: str, assignments: dict[str, bytes] | None = None) -> None:
-        attempt = SyncAttempt(token, member_id, None, self.group.generation_id, assignments or {})
-        self.carry_out(self.group.sync(attempt, self.now_ms))
-
-    def leave(self, member_id: str) -> int:
-        error, effects = self.group.leave(member_id, None, self.now_ms)
-        self.carry_out(effects)
-        return error
-
-    def advance(self, milliseconds: int) -> None:
-        """Lets time pass, ringing timers in order."""
-        end = self.now_ms + milliseconds
-        while True:
-            due = [(at, name) for name, at in self.timers.items() if at <= end]
-            if not due:
-                break
-            self.now_ms, name = min(due)
-            del self.timers[name]
-            self.carry_out(self.group.on_timer(name, self.now_ms))
-        self.now_ms = end
-
-    def stable(self, count: int) -> list[str]:
-        """Brings `count` members to a stable group and answers their ids, the leader's first."""
-        for number in range(count):
-            self.join(("join", number))
-            if number == 0:
-                members = [self.answers["join", 0]["member_id"]]
-        # The first rebalance had one member; those who came later made it rejoin.
-        members = list(self.group.members)
-        for member_id in members:
-            if self.group.members[member_id].awaiting_join is None:
-                self.join(("rejoin", member_id), member_id)
-        assignments = {member_id: member_id.encode() for member_id in members}
-        for member_id in members:
-            self.sync(("sync", member_id), member_id, assignments)
-        assert self.group.state == STABLE
-        return members
+from tests.unit.coordinator.group_world import REBALANCE_MS, SESSION_MS, World
 
 
 def test_one_member_becomes_leader_and_gets_what_it_assigned_itself() -> None:
@@ -272,6 +198,151 @@ def test_sync_that_waits_is_told_of_a_new_rebalance() -> None:
     world.join("third")
     assert world.answers["follower"]["error_code"] == codes.REBALANCE_IN_PROGRESS
     assert world.group.state == PREPARING_REBALANCE
+
+
+def test_initial_delay_ends_with_the_rebalance_timeout() -> None:
+    world = World(initial_delay_ms=3_000)
+    for number in range(20):
+        assert not world.answers
+        world.join(number, rebalance_ms=10_000)
+        world.advance(500)
+    assert {answer["generation_id"] for answer in world.answers.values()} == {1}
+    assert len(world.answers) == 20
+
+
+def test_initial_delay_of_a_group_that_had_members_is_not_extended() -> None:
+    world = World(initial_delay_ms=3_000)
+    world.join("first")
+    world.advance(3_000)
+    world.leave("m1")
+    assert world.group.state == EMPTY
+    world.join("a")
+    world.advance(2_000)
+    world.join("b")
+    world.advance(1_000)
+    assert world.answers["a"]["generation_id"] == world.answers["b"]["generation_id"] == 3
+
+
+def test_initial_delay_waits_for_nobody_who_only_has_an_id() -> None:
+    world = World()
+    world.join("asked for an id", needs_id=True)
+    answer = world.join("first")
+    assert answer is not None
+    assert answer["generation_id"] == 1
+
+
+def test_everyone_who_came_in_the_initial_delay_may_go_in_it() -> None:
+    world = World(initial_delay_ms=3_000)
+    world.join("first")
+    world.leave("m1")
+    assert world.answers["first"]["error_code"] == codes.UNKNOWN_MEMBER_ID
+    assert world.answers["first"]["member_id"] == ""
+    assert world.group.state == PREPARING_REBALANCE
+    world.advance(3_000)
+    assert (world.group.state, world.group.generation_id) == (EMPTY, 1)
+    assert not world.timers
+
+
+def test_rebalance_waits_for_one_who_was_told_its_id() -> None:
+    world = World()
+    (leader,) = world.stable(1)
+    world.join("told", needs_id=True)
+    assert world.join("leader", leader) is None
+    second = world.join("second", world.answers["told"]["member_id"])
+    assert second is not None
+    assert second["generation_id"] == world.answers["leader"]["generation_id"] == 2
+
+
+@pytest.mark.parametrize("way", ["leaves", "never comes"])
+def test_rebalance_goes_on_without_one_who_was_told_its_id(way: str) -> None:
+    world = World()
+    (leader,) = world.stable(1)
+    world.join("told", needs_id=True)
+    world.join("leader", leader)
+    if way == "leaves":
+        assert world.leave(world.answers["told"]["member_id"]) == 0
+    else:
+        world.advance(SESSION_MS)
+    assert world.answers["leader"]["generation_id"] == 2
+
+
+def test_request_that_its_client_has_given_up_is_answered() -> None:
+    world = World()
+    leader, follower = world.stable(2)
+    world.join("first", follower, "range,other")
+    world.join("second", follower, "range,other")
+    assert world.answers["first"]["error_code"] == codes.REBALANCE_IN_PROGRESS
+    assert world.answers["first"]["member_id"] == follower
+    world.join("leader", leader)
+    assert world.answers["second"]["error_code"] == 0
+    world.sync("third", follower)
+    world.sync("fourth", follower)
+    assert world.answers["third"]["error_code"] == codes.REBALANCE_IN_PROGRESS
+    assert "fourth" not in world.answers
+
+
+def test_member_whose_request_waits_is_alive_however_long_that_takes() -> None:
+    world = World()
+    leader, follower = world.stable(2)
+    world.join("follower", follower, "range,other", session_ms=SESSION_MS)
+    for _ in range(2 * REBALANCE_MS // SESSION_MS - 1):
+        world.heartbeat(leader)
+        world.advance(SESSION_MS // 2)
+    assert follower in world.group.members
+    assert leader in world.group.members, "a heartbeat that is told of the rebalance is one"
+    world.join("leader", leader)
+    assert world.answers["follower"]["error_code"] == 0
+    # Now it must be heard of again.
+    world.sync("sync", leader)
+    world.advance(SESSION_MS)
+    assert follower not in world.group.members
+
+
+def test_new_member_that_waits_is_given_up_in_the_end() -> None:
+    world = World()
+    world.stable(1, rebalance_ms=10 * NEW_MEMBER_JOIN_TIMEOUT_MS, session_ms=10 * NEW_MEMBER_JOIN_TIMEOUT_MS)
+    world.join("new")
+    world.advance(NEW_MEMBER_JOIN_TIMEOUT_MS - 1)
+    assert "new" not in world.answers
+    world.advance(1)
+    assert world.answers["new"]["error_code"] == codes.UNKNOWN_MEMBER_ID
+
+
+def test_room_in_a_rebalance_is_for_those_who_come_first() -> None:
+    world = World(max_size=2)
+    first, second = world.stable(2)
+    world.join("first", first)
+    newcomer = world.join("newcomer")
+    assert newcomer is None
+    late = world.join("late", second)
+    assert late is not None
+    assert (late["error_code"], late["member_id"]) == (codes.GROUP_MAX_SIZE_REACHED, "")
+    # Whoever waits already may say something else.
+    assert world.answers["first"]["error_code"] == 0
+    assert second not in world.group.members
+
+
+def test_full_group_forgets_an_id_that_it_handed_out() -> None:
+    world = World(max_size=1)
+    told = world.join("told", needs_id=True)
+    assert told is not None
+    world.stable(1)
+    answer = world.join("too late", told["member_id"])
+    assert answer is not None
+    assert (answer["error_code"], answer["member_id"]) == (codes.GROUP_MAX_SIZE_REACHED, "")
+
+
+def test_end_answers_everyone_and_leaves_no_timer() -> None:
+    world = World()
+    leader, follower = world.stable(2)
+    world.join("pending", needs_id=True)
+    world.join("new")
+    world.join("follower", follower)
+    world.carry_out(world.group.end(codes.NOT_COORDINATOR))
+    assert {world.answers[token]["error_code"] for token in ("new", "follower")} == {codes.NOT_COORDINATOR}
+    assert world.answers["follower"]["member_id"] == follower
+    assert not world.timers
+    assert world.heartbeat(leader) == codes.COORDINATOR_NOT_AVAILABLE
 
 
 EVENTS = st.tuples(
