@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.coordinator.group.records import Pair
-    from kcore.coordinator.group.shard import GroupShard, Surroundings
+    from kcore.coordinator.group.shard import GroupShard
     from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
+    from kcore.coordinator.group.surroundings import Surroundings
     from kcore.protocol.message import Message
 
 LOG = get_logger("kcore.coordinator.group")

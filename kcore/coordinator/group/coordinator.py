@@ -22,8 +22,9 @@ from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.offset_store import NO_RETENTION
 from kcore.coordinator.group.partitioner import partition_for
 from kcore.coordinator.group.replay import Replay
-from kcore.coordinator.group.shard import GroupShard, Surroundings
+from kcore.coordinator.group.shard import GroupShard
 from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
+from kcore.coordinator.group.surroundings import Surroundings, steady_clock
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
 
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
+    from kcore.coordinator.group.offset_manager import Committer
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
-    from kcore.coordinator.group.shard import Committer, Responder, Scheduler
+    from kcore.coordinator.group.surroundings import Responder, Scheduler
     from kcore.metadata.image import MetadataImage
     from kcore.protocol.message import Message
     from kcore.replication.partition import Partition
@@ -251,7 +253,7 @@ class GroupCoordinator:
         self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int = NO_RETENTION
     ) -> Results:
         """OffsetCommit: a wire code for each partition. An empty group id may commit, as in Kafka."""
-        return self._shard(group_id).commit(group_id, committer, commits, retention_time_ms)
+        return self._shard(group_id).offsets.commit(group_id, committer, commits, retention_time_ms)
 
     def commit_transactional(
         self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
@@ -259,15 +261,15 @@ class GroupCoordinator:
         """TxnOffsetCommit: a wire code for each partition."""
         if not group_id:
             return dict.fromkeys(commits, codes.INVALID_GROUP_ID)
-        shard = self._shard(group_id)
-        return shard.commit_transactional(group_id, committer, commits, producer_id, producer_epoch)
+        offsets = self._shard(group_id).offsets
+        return offsets.commit_transactional(group_id, committer, commits, producer_id, producer_epoch)
 
     def complete_transaction(
         self, index: int, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
     ) -> int:
         """WriteTxnMarkers of one producer in a partition of `__consumer_offsets`: writes the marker; the wire code."""
         shard = self._shards.get(index, self._elsewhere)
-        return shard.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit)
+        return shard.offsets.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit)
 
     def fetch_offsets(
         self,
@@ -279,13 +281,13 @@ class GroupCoordinator:
     ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
         """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and where, with
         `require_stable`, an open transaction may still change it. A consumer group checks a member that is named."""
-        return self._shard(group_id).fetch_offsets(group_id, places, require_stable, member_id, member_epoch)
+        return self._shard(group_id).offsets.fetch(group_id, places, require_stable, member_id, member_epoch)
 
     def delete_offsets(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
         """OffsetDelete: the wire code of the request, and without an error one for each partition."""
         if not group_id:
             return codes.INVALID_GROUP_ID, {}
-        return self._shard(group_id).delete_offsets(group_id, places)
+        return self._shard(group_id).offsets.delete(group_id, places)
 
     def delete_group(self, group_id: str) -> int:
         """DeleteGroups of one group: the wire code."""
@@ -295,12 +297,12 @@ class GroupCoordinator:
         """Every group coordinated here with what it has committed, members or not, as it is at the moment."""
         everything: list[tuple[str, Mapping[TopicPartition, CommittedOffset]]] = []
         for shard in self._all_shards():
-            everything += shard.committed_offsets()
+            everything += shard.offsets.committed()
         return everything
 
     def offset_count(self) -> int:
         """How many offsets have been committed by the groups coordinated here."""
-        return sum(shard.offset_count() for shard in self._all_shards())
+        return sum(shard.offsets.count() for shard in self._all_shards())
 
     def group_states(self) -> list[tuple[str, str, int]]:
         """(group, state, number of members) of the groups in memory."""
@@ -333,19 +335,9 @@ class GroupCoordinator:
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: its committed offsets go with it (Kafka's `onPartitionsDeleted`)."""
         for shard in self._all_shards():
-            error = shard.forget_topic(topic)
+            error = shard.offsets.forget_topic(topic)
             if error:
                 LOG.warn("Offsets of topic %s, which was deleted, could not be removed (error %d)", topic, error)
-
-
-def steady_clock(start_ms: int) -> Callable[[], int]:
-    """Milliseconds since 1970 as the wall clock had them at `start_ms`, of a clock that never goes back."""
-    ahead_ms = start_ms - time.monotonic_ns() // 1_000_000
-
-    def clock_ms() -> int:
-        return time.monotonic_ns() // 1_000_000 + ahead_ms
-
-    return clock_ms
 
 
 def new_suffix() -> str:

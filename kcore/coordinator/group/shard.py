@@ -15,108 +15,34 @@ from threading import Lock
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
-from kcore.coordinator.group.consumer.commits import commit_errors
 from kcore.coordinator.group.consumer.description import describe
 from kcore.coordinator.group.consumer.group import ConsumerGroup
-from kcore.coordinator.group.consumer.settings import Settings
 from kcore.coordinator.group.consumer_groups import ConsumerGroups
 from kcore.coordinator.group.descriptions import describe_group, list_group
 from kcore.coordinator.group.effects import Persist, Reply, StartTimer
-from kcore.coordinator.group.group_counts import GroupCounts
-from kcore.coordinator.group.offset_expiry import expired_places
-from kcore.coordinator.group.offset_store import OffsetStore
+from kcore.coordinator.group.offset_manager import OffsetManager
 from kcore.coordinator.group.state import AssignmentStored, Group
-from kcore.metadata.image import MetadataImage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Protocol
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
-    from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
     from kcore.coordinator.group.effects import Effect, StopTimer
     from kcore.coordinator.group.group_log import GroupLog
-    from kcore.coordinator.group.offset_store import Commits, Results
-    from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.coordinator.group.records import Pair
     from kcore.coordinator.group.replay import Replay
     from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
+    from kcore.coordinator.group.surroundings import Surroundings
     from kcore.protocol.message import Message
     from kcore.purgatory.timer import TimerHandle
 
-    class Responder(Protocol):
-        """What answers a request: a RequestContext."""
-
-        def respond(self, fields: Mapping[str, Any]) -> None: ...
-
-    class Scheduler(Protocol):
-        """What runs a callable on a handler thread later."""
-
-        def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle: ...
-
-
-class Surroundings:
-    """What all shards of a coordinator share: configuration, timers, clocks, and the cluster's metadata.
-
-    `clock_ms` never goes back and starts at the wall clock's time, `wall_clock_ms` is what commits are stamped with.
-    """
-
-    __slots__ = (
-        "clock_ms",
-        "consumer_settings",
-        "counts",
-        "image",
-        "initial_rebalance_delay_ms",
-        "max_metadata_length",
-        "max_size",
-        "retention_ms",
-        "timer",
-        "wall_clock_ms",
-    )
-
-    def __init__(
-        self, config: BrokerConfig, timer: Scheduler, clock_ms: Callable[[], int], wall_clock_ms: Callable[[], int]
-    ) -> None:
-        self.initial_rebalance_delay_ms = config.number("group.initial.rebalance.delay.ms")
-        self.max_size = config.number("group.max.size")
-        self.max_metadata_length = config.number("offset.metadata.max.bytes")
-        self.retention_ms = config.number("offsets.retention.minutes") * 60_000
-        self.counts = GroupCounts()
-        self.consumer_settings = Settings.of_broker(config)
-        self.image = MetadataImage()
-        self.timer = timer
-        self.clock_ms = clock_ms
-        self.wall_clock_ms = wall_clock_ms
-
-
-class Committer:
-    """Who commits: a member of a generation, or of an epoch of a consumer group, or nobody (-1 and no member id).
-
-    `knows_epochs`: a client new enough for the errors of consumer groups (OffsetCommit 9).
-    """
-
-    __slots__ = ("generation_id", "group_instance_id", "is_transactional", "knows_epochs", "member_id")
-
-    def __init__(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_id: int,
-        knows_epochs: bool,
-        is_transactional: bool = False,
-    ) -> None:
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        self.generation_id = generation_id
-        self.knows_epochs = knows_epochs
-        self.is_transactional = is_transactional
-
 
 class GroupShard:
-    """Groups, committed offsets and their log. `error` is what every request is answered while it is not 0."""
+    """Groups, what they committed (`offsets`), and their log. While `error` is not 0 every request is answered that."""
 
-    __slots__ = ("_consumer_groups", "_log", "_store", "_surroundings", "_timers", "error", "groups", "lock")
+    __slots__ = ("_consumer_groups", "_log", "_surroundings", "_timers", "error", "groups", "lock", "offsets")
 
     def __init__(self, surroundings: Surroundings, error: int = codes.COORDINATOR_LOAD_IN_PROGRESS) -> None:
         self.lock = Lock()
@@ -124,8 +50,8 @@ class GroupShard:
         self.groups: dict[str, Group | ConsumerGroup] = {}
         self._surroundings = surroundings
         self._consumer_groups = ConsumerGroups(self, surroundings)
+        self.offsets = OffsetManager(self, surroundings)
         self._log: GroupLog | None = None
-        self._store: OffsetStore | None = None
         self._timers: dict[tuple[str, tuple[str, ...]], TimerHandle] = {}
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -136,16 +62,18 @@ class GroupShard:
             if self.error != codes.COORDINATOR_LOAD_IN_PROGRESS:
                 return False
             self._log = log
-            self._store = OffsetStore(log, loaded.offsets, self._surroundings.max_metadata_length)
+            self.offsets.open(log, loaded.offsets)
             now_ms = self._surroundings.clock_ms()
             for group_id, metadata in loaded.classic_groups.items():
-                group = self._made(group_id)
+                if group_id in loaded.consumer_groups:
+                    continue
+                group = self.make_classic(group_id)
                 self._carry_out(group, group.restore(metadata, now_ms))
             for consumer_group in loaded.consumer_groups.values():
                 self._consumer_groups.loaded(consumer_group)
             for group_id in loaded.offsets.groups_with_any():
                 if group_id not in self.groups:
-                    self._made(group_id)
+                    self.make_classic(group_id)
             self.error = codes.NONE
             return True
 
@@ -157,12 +85,6 @@ class GroupShard:
                 self._carry_out(group, group.end(error))
             self.groups.clear()
             self._timers.clear()
-
-    @property
-    def _offset_store(self) -> OffsetStore:
-        """There is one while `error` is 0."""
-        assert self._store is not None
-        return self._store
 
     # --- membership -------------------------------------------------------------------------------------------------
 
@@ -176,7 +98,7 @@ class GroupShard:
             if error:
                 self.answer(attempt.token, join_failure(error, attempt.member_id))
                 return
-            group = group or self._made(group_id)
+            group = group or self.make_classic(group_id)
             if isinstance(group, ConsumerGroup):
                 self._consumer_groups.join(group, attempt)
                 return
@@ -248,131 +170,7 @@ class GroupShard:
                 "error_message": f"Group {group_id} {complaint}.",
             }
 
-    # --- offsets ----------------------------------------------------------------------------------------------------
-
-    def commit(self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int) -> Results:
-        """OffsetCommit: a wire code for each partition."""
-        with self.lock:
-            allowed, refused = self._allowed(group_id, committer, commits)
-            if not allowed:
-                return refused
-            now_ms = self._surroundings.wall_clock_ms()
-            results = self._offset_store.commit(group_id, allowed, retention_time_ms, now_ms)
-            self._committed(group_id, results)
-            return results | refused
-
-    def commit_transactional(
-        self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
-    ) -> Results:
-        """TxnOffsetCommit: a wire code for each partition."""
-        with self.lock:
-            allowed, refused = self._allowed(group_id, committer, commits)
-            if not allowed:
-                return refused
-            now_ms = self._surroundings.wall_clock_ms()
-            store = self._offset_store
-            results = store.commit_transactional(group_id, allowed, producer_id, producer_epoch, now_ms)
-            self._committed(group_id, results)
-            return results | refused
-
-    def _allowed(self, group_id: str, committer: Committer, commits: Commits) -> tuple[Commits, Results]:
-        """What the committer may commit, and a wire code for each of the rest."""
-        group = self.groups.get(group_id)
-        if self.error:
-            return {}, dict.fromkeys(commits, self.error)
-        if isinstance(group, ConsumerGroup):
-            refused = commit_errors(group, committer, commits, self._surroundings.image)
-            return {place: commits[place] for place in commits if place not in refused}, refused
-        error = self._commit_error(group_id, group, committer)
-        return ({}, dict.fromkeys(commits, error)) if error else (commits, {})
-
-    def _commit_error(self, group_id: str, group: Group | None, committer: Committer) -> int:
-        if group is not None:
-            return group.commit_error(
-                committer.member_id,
-                committer.group_instance_id,
-                committer.generation_id,
-                self._surroundings.clock_ms(),
-                committer.is_transactional,
-            )
-        if committer.generation_id < 0:
-            # Offsets kept in Kafka by a client that manages its partitions itself.
-            return codes.NONE
-        return codes.GROUP_ID_NOT_FOUND if committer.knows_epochs else codes.ILLEGAL_GENERATION
-
-    def _committed(self, group_id: str, results: Results) -> None:
-        """A group that consists of offsets is a group: it is listed, and its offsets expire."""
-        self._surroundings.counts.count_commits(sum(not error for error in results.values()))
-        if group_id not in self.groups and self._offset_store.offsets.has_any(group_id):
-            self._made(group_id)
-
-    def complete_transaction(
-        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
-    ) -> int:
-        """WriteTxnMarkers of one producer: its marker is written, and its offsets count or are gone; the wire code."""
-        with self.lock:
-            if self.error:
-                return self.error
-            now_ms = self._surroundings.wall_clock_ms()
-            store = self._offset_store
-            return store.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit, now_ms)
-
-    def fetch_offsets(
-        self,
-        group_id: str,
-        places: Iterable[TopicPartition] | None,
-        require_stable: bool,
-        member_id: str | None,
-        member_epoch: int,
-    ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
-        """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and what may still change."""
-        with self.lock:
-            group = self.groups.get(group_id)
-            error = self.error
-            if group is not None and not error:
-                error = group.offset_fetch_error(member_id, member_epoch)
-            if error:
-                return error, {}, set()
-            offsets = self._offset_store.offsets
-            committed = offsets.of_group(group_id)
-            unstable = offsets.pending_places(group_id) if require_stable else set()
-            if places is None:
-                return codes.NONE, dict(committed), unstable
-            return codes.NONE, {place: committed[place] for place in places if place in committed}, unstable
-
-    def offset_count(self) -> int:
-        """How many offsets its groups have committed."""
-        with self.lock:
-            return 0 if self.error else self._offset_store.offsets.count
-
-    def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
-        """What each group has committed, as it is at the moment."""
-        with self.lock:
-            if self.error:
-                return []
-            offsets = self._offset_store.offsets
-            return [(group_id, dict(offsets.of_group(group_id))) for group_id in offsets.groups()]
-
-    def delete_offsets(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
-        """OffsetDelete: the wire code of the request, and without an error one for each partition."""
-        with self.lock:
-            group = self.groups.get(group_id)
-            if self.error or group is None:
-                return self.error or codes.GROUP_ID_NOT_FOUND, {}
-            error = group.offset_delete_error()
-            if error:
-                return error, {}
-            subscribed = {topic: group.subscribes_to(topic) for topic in {topic for topic, _ in places}}
-            store = self._offset_store
-            known = set(store.offsets.places(group_id))
-            gone = [place for place in places if place in known and not subscribed[place[0]]]
-            error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
-            if error:
-                return error, {}
-            self._surroundings.counts.count_deletions(len(gone))
-            return codes.NONE, {
-                place: codes.GROUP_SUBSCRIBED_TO_TOPIC if subscribed[place[0]] else codes.NONE for place in places
-            }
+    # --- the end of groups ------------------------------------------------------------------------------------------
 
     def delete_group(self, group_id: str) -> int:
         """DeleteGroups of one group, with all its offsets: the wire code."""
@@ -383,30 +181,10 @@ class GroupShard:
             error = group.delete_error()
             if error:
                 return error
-            store = self._offset_store
-            gone = list(store.offsets.places(group_id))
-            error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+            error = self.offsets.remove_all(group_id)
             if error:
                 return error
-            self._surroundings.counts.count_deletions(len(gone))
             return self._end(group, codes.GROUP_ID_NOT_FOUND)
-
-    def forget_topic(self, topic: str) -> int:
-        """The offsets of a topic that is gone go with it; the wire code."""
-        with self.lock:
-            group_ids = [] if self.error else self._offset_store.offsets.groups_with_any()
-        for group_id in group_ids:
-            with self.lock:
-                if self.error:
-                    return codes.NONE
-                store = self._offset_store
-                gone = [place for place in store.offsets.places(group_id) if place[0] == topic]
-                error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
-                if error:
-                    return error
-        return codes.NONE
-
-    # --- cleaning up ------------------------------------------------------------------------------------------------
 
     def clean_up(self) -> tuple[int, int]:
         """Removes expired offsets, and groups that nobody is in and that have none (Kafka's `cleanupGroupMetadata`).
@@ -420,28 +198,15 @@ class GroupShard:
                 group = self.groups.get(group_id)
                 if self.error or group is None:
                     continue
-                removed, error = self._expire(group)
+                removed, error = self.offsets.expire(group)
                 count += removed
                 error = error or self._end_if_idle(group)
             if error:
                 return count, error
         return count, codes.NONE
 
-    def _expire(self, group: Group | ConsumerGroup) -> tuple[int, int]:
-        expiry = group.offset_expiry()
-        if expiry is None:
-            return 0, codes.NONE
-        store = self._offset_store
-        now_ms = self._surroundings.wall_clock_ms()
-        gone = expired_places(store.offsets, group.group_id, expiry, now_ms, self._surroundings.retention_ms)
-        error = store.remove(group.group_id, gone, now_ms)
-        if error:
-            return 0, error
-        self._surroundings.counts.count_expirations(len(gone))
-        return len(gone), codes.NONE
-
     def _end_if_idle(self, group: Group | ConsumerGroup) -> int:
-        if not group.is_idle or self._offset_store.offsets.has_any(group.group_id):
+        if not group.is_idle or self.offsets.has_any(group.group_id):
             return codes.NONE
         return self._end(group, codes.COORDINATOR_NOT_AVAILABLE)
 
@@ -480,7 +245,8 @@ class GroupShard:
 
     # --- carrying out -----------------------------------------------------------------------------------------------
 
-    def _made(self, group_id: str) -> Group:
+    def make_classic(self, group_id: str) -> Group:
+        """A new group without members."""
         surroundings = self._surroundings
         group = Group(group_id, surroundings.initial_rebalance_delay_ms, surroundings.max_size)
         self.groups[group_id] = group

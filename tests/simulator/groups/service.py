@@ -11,7 +11,7 @@ from typing import Any
 
 from kcore.config.broker import BrokerConfig
 from kcore.coordinator.group.coordinator import GroupCoordinator
-from kcore.coordinator.group.shard import Committer
+from kcore.coordinator.group.offset_manager import Committer
 from tests.simulator.groups.clockwork import Appointment, Clockwork
 from tests.simulator.groups.kept_log import CoordinatorDiesError, KeptLog
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcore.coordinator.group.shard import Committer
+from kcore.coordinator.group.offset_manager import Committer
 from kcore.protocol import apis
 from kcore.protocol.records import CONSUMER_PROTOCOL_SUBSCRIPTION
 from kcore.server.broker import Broker

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.consumer.member import ConsumerMember
+    from kcore.coordinator.group.offset_manager import Committer
     from kcore.coordinator.group.offsets import TopicPartition
-    from kcore.coordinator.group.shard import Committer
     from kcore.metadata.image import MetadataImage
 
 NO_EPOCH = -1

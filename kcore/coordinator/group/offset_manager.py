@@ -1,0 +1,244 @@
+"""The committed offsets of a shard: who may commit, read and delete them, and which expire (Kafka's
+`OffsetMetadataManager`).
+
+Concurrency: every event takes the shard's lock; what `shard.py` calls in the course of an event of its own says so.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.group import codes
+from kcore.coordinator.group.consumer.commits import commit_errors
+from kcore.coordinator.group.consumer.group import ConsumerGroup
+from kcore.coordinator.group.offset_expiry import expired_places
+from kcore.coordinator.group.offset_store import OffsetStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kcore.coordinator.group.group_log import GroupLog
+    from kcore.coordinator.group.offset_store import Commits, Results
+    from kcore.coordinator.group.offsets import CommittedOffset, Offsets, TopicPartition
+    from kcore.coordinator.group.shard import GroupShard
+    from kcore.coordinator.group.state import Group
+    from kcore.coordinator.group.surroundings import Surroundings
+
+
+class Committer:
+    """Who commits: a member of a generation, or of an epoch of a consumer group, or nobody (-1 and no member id).
+
+    `knows_epochs`: a client new enough for the errors of consumer groups (OffsetCommit 9).
+    """
+
+    __slots__ = ("generation_id", "group_instance_id", "is_transactional", "knows_epochs", "member_id")
+
+    def __init__(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_id: int,
+        knows_epochs: bool,
+        is_transactional: bool = False,
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.generation_id = generation_id
+        self.knows_epochs = knows_epochs
+        self.is_transactional = is_transactional
+
+
+class OffsetManager:
+    """The side of a shard that serves offsets."""
+
+    __slots__ = ("_shard", "_store", "_surroundings")
+
+    def __init__(self, shard: GroupShard, surroundings: Surroundings) -> None:
+        self._shard = shard
+        self._surroundings = surroundings
+        self._store: OffsetStore | None = None
+
+    def open(self, log: GroupLog, offsets: Offsets) -> None:
+        """The shard serves from now on (its lock is held)."""
+        self._store = OffsetStore(log, offsets, self._surroundings.max_metadata_length)
+
+    @property
+    def _written(self) -> OffsetStore:
+        """There is one while the shard's `error` is 0."""
+        assert self._store is not None
+        return self._store
+
+    # --- committing -------------------------------------------------------------------------------------------------
+
+    def commit(self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int) -> Results:
+        """OffsetCommit: a wire code for each partition."""
+        with self._shard.lock:
+            allowed, refused = self._allowed(group_id, committer, commits)
+            if not allowed:
+                return refused
+            now_ms = self._surroundings.wall_clock_ms()
+            results = self._written.commit(group_id, allowed, retention_time_ms, now_ms)
+            self._committed(group_id, results)
+            return results | refused
+
+    def commit_transactional(
+        self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
+    ) -> Results:
+        """TxnOffsetCommit: a wire code for each partition."""
+        with self._shard.lock:
+            allowed, refused = self._allowed(group_id, committer, commits)
+            if not allowed:
+                return refused
+            now_ms = self._surroundings.wall_clock_ms()
+            store = self._written
+            results = store.commit_transactional(group_id, allowed, producer_id, producer_epoch, now_ms)
+            self._committed(group_id, results)
+            return results | refused
+
+    def _allowed(self, group_id: str, committer: Committer, commits: Commits) -> tuple[Commits, Results]:
+        """What the committer may commit, and a wire code for each of the rest."""
+        group = self._shard.groups.get(group_id)
+        if self._shard.error:
+            return {}, dict.fromkeys(commits, self._shard.error)
+        if isinstance(group, ConsumerGroup):
+            refused = commit_errors(group, committer, commits, self._surroundings.image)
+            if committer.is_transactional:
+                # Transactional producers know generations only.
+                refused = {
+                    place: codes.ILLEGAL_GENERATION if error == codes.STALE_MEMBER_EPOCH else error
+                    for place, error in refused.items()
+                }
+            return {place: commits[place] for place in commits if place not in refused}, refused
+        error = self._commit_error(group_id, group, committer)
+        return ({}, dict.fromkeys(commits, error)) if error else (commits, {})
+
+    def _commit_error(self, group_id: str, group: Group | None, committer: Committer) -> int:
+        if group is not None:
+            return group.commit_error(
+                committer.member_id,
+                committer.group_instance_id,
+                committer.generation_id,
+                self._surroundings.clock_ms(),
+                committer.is_transactional,
+            )
+        if committer.generation_id < 0:
+            # Offsets kept in Kafka by a client that manages its partitions itself.
+            return codes.NONE
+        return codes.GROUP_ID_NOT_FOUND if committer.knows_epochs else codes.ILLEGAL_GENERATION
+
+    def _committed(self, group_id: str, results: Results) -> None:
+        """A group that consists of offsets is a group: it is listed, and its offsets expire."""
+        self._surroundings.counts.count_commits(sum(not error for error in results.values()))
+        if group_id not in self._shard.groups and self._written.offsets.has_any(group_id):
+            self._shard.make_classic(group_id)
+
+    def complete_transaction(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
+    ) -> int:
+        """WriteTxnMarkers of one producer: its marker is written, and its offsets count or are gone; the wire code."""
+        with self._shard.lock:
+            if self._shard.error:
+                return self._shard.error
+            now_ms = self._surroundings.wall_clock_ms()
+            store = self._written
+            return store.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit, now_ms)
+
+    def fetch(
+        self,
+        group_id: str,
+        places: Iterable[TopicPartition] | None,
+        require_stable: bool,
+        member_id: str | None,
+        member_epoch: int,
+    ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
+        """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and what may still change."""
+        with self._shard.lock:
+            group = self._shard.groups.get(group_id)
+            error = self._shard.error
+            if group is not None and not error:
+                error = group.offset_fetch_error(member_id, member_epoch)
+            if error:
+                return error, {}, set()
+            offsets = self._written.offsets
+            committed = offsets.of_group(group_id)
+            unstable = offsets.pending_places(group_id) if require_stable else set()
+            if places is None:
+                return codes.NONE, dict(committed), unstable
+            return codes.NONE, {place: committed[place] for place in places if place in committed}, unstable
+
+    def count(self) -> int:
+        """How many offsets its groups have committed."""
+        with self._shard.lock:
+            return 0 if self._shard.error else self._written.offsets.count
+
+    def committed(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
+        """What each group has committed, as it is at the moment."""
+        with self._shard.lock:
+            if self._shard.error:
+                return []
+            offsets = self._written.offsets
+            return [(group_id, dict(offsets.of_group(group_id))) for group_id in offsets.groups()]
+
+    def delete(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
+        """OffsetDelete: the wire code of the request, and without an error one for each partition."""
+        with self._shard.lock:
+            group = self._shard.groups.get(group_id)
+            if self._shard.error or group is None:
+                return self._shard.error or codes.GROUP_ID_NOT_FOUND, {}
+            error = group.offset_delete_error()
+            if error:
+                return error, {}
+            subscribed = {topic: group.subscribes_to(topic) for topic in {topic for topic, _ in places}}
+            store = self._written
+            known = set(store.offsets.places(group_id))
+            gone = [place for place in places if place in known and not subscribed[place[0]]]
+            error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+            if error:
+                return error, {}
+            self._surroundings.counts.count_deletions(len(gone))
+            return codes.NONE, {
+                place: codes.GROUP_SUBSCRIBED_TO_TOPIC if subscribed[place[0]] else codes.NONE for place in places
+            }
+
+    def forget_topic(self, topic: str) -> int:
+        """The offsets of a topic that is gone go with it; the wire code."""
+        with self._shard.lock:
+            group_ids = [] if self._shard.error else self._written.offsets.groups_with_any()
+        for group_id in group_ids:
+            with self._shard.lock:
+                if self._shard.error:
+                    return codes.NONE
+                store = self._written
+                gone = [place for place in store.offsets.places(group_id) if place[0] == topic]
+                error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+                if error:
+                    return error
+        return codes.NONE
+
+    # --- parts of a shard's events, under its lock ------------------------------------------------------------------
+
+    def has_any(self, group_id: str) -> bool:
+        """Whether a group has offsets, or a transaction open that has committed some."""
+        return self._written.offsets.has_any(group_id)
+
+    def remove_all(self, group_id: str) -> int:
+        """A group is deleted, and its offsets with it; the wire code."""
+        store = self._written
+        gone = list(store.offsets.places(group_id))
+        error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+        if not error:
+            self._surroundings.counts.count_deletions(len(gone))
+        return error
+
+    def expire(self, group: Group | ConsumerGroup) -> tuple[int, int]:
+        """Removes what has expired of a group; how many, and the wire code of the writing."""
+        expiry = group.offset_expiry()
+        if expiry is None:
+            return 0, codes.NONE
+        store = self._written
+        now_ms = self._surroundings.wall_clock_ms()
+        gone = expired_places(store.offsets, group.group_id, expiry, now_ms, self._surroundings.retention_ms)
+        error = store.remove(group.group_id, gone, now_ms)
+        if error:
+            return 0, error
+        self._surroundings.counts.count_expirations(len(gone))
+        return len(gone), codes.NONE
