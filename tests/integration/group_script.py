@@ -71,6 +71,15 @@ class Stage:
         self.send(actor, label, api, version, fields)
         return self.hear(actor)
 
+    def look(self, label: str, api: Api, version: int, fields: Mapping[str, Any]) -> Message:
+        """What an administrator asks about this group or several; of a list, only this group is written down."""
+        client = self.client("administrator")
+        answer = client.request(api, version, fields)
+        if api is apis.LIST_GROUPS:
+            answer.groups = [group for group in answer.groups if group.group_id == self.group_id]
+        self.transcript.append((f"{label} v{version}", self._plain(answer)))
+        return answer
+
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def join_fields(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -121,17 +121,17 @@ class WireClient:
 
 
 class JavaProgram:
-    """One JVM for all Java steps and tools, against any broker; see ScenarioProgram.java."""
+    """One JVM for all Java steps and tools, against any broker; see ScenarioProgram.java.
 
-    def __init__(self, class_path: str, classes: Path) -> None:
-        subprocess.run(
-            ["javac", "-nowarn", "-d", str(classes), "-cp", class_path, *map(str, JAVA_SOURCES.glob("*.java"))],
-            check=True,
-            stderr=subprocess.PIPE,
-        )
+    AdminSteps.java is written for Kafka 3.9; the tools of any version are run by `ToolProgram` alone.
+    """
+
+    def __init__(self, class_path: str, classes: Path, main: str = "ScenarioProgram") -> None:
+        compiler = ["javac", "-nowarn", "-d", str(classes), "-cp", class_path, "-sourcepath", str(JAVA_SOURCES)]
+        subprocess.run([*compiler, str(JAVA_SOURCES / f"{main}.java")], check=True, stderr=subprocess.PIPE)
         command = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
         self.process = subprocess.Popen(
-            [*command, "-cp", f"{classes}:{class_path}", "ScenarioProgram"],
+            [*command, "-cp", f"{classes}:{class_path}", main],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -145,6 +145,11 @@ class JavaProgram:
         answer = self.process.stdout.readline()
         assert answer, f"Java ended in {action} of {arguments}"
         return json.loads(answer)
+
+    def tool(self, server: str, program: str, words: Sequence[str]) -> Any:
+        """Runs a tool as from a command line: its exit code, and the lines that it wrote."""
+        answer = self.ask(server, "tool", {"program": program, "words": list(words)})
+        return {"code": answer["code"], "stdout": lines(answer["stdout"]), "stderr": lines(answer["stderr"])}
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -172,8 +177,7 @@ class JavaClient:
         words = [str(self.file) if word == FILE else word for word in call.words]
         server = ["--bootstrap-server", self.server]
         words = [*server, *words] if call.program in SERVER_FIRST else [*words, *server]
-        answer = self.program.ask(self.server, "tool", {"program": call.program, "words": words})
-        return {"code": answer["code"], "stdout": lines(answer["stdout"]), "stderr": lines(answer["stderr"])}
+        return self.program.tool(self.server, call.program, words)
 
     def close(self) -> None:
         """The program belongs to both brokers."""
