@@ -241,3 +241,35 @@ def test_what_is_no_consumer_group_cannot_be_described_as_one(client: RawClient)
     answer = eventually(lambda: (group := describe(client, "none")).error_code == 69 and group, "a coordinator")
     assert (answer.group_id, answer.error_message) == ("none", "Group none not found.")
     assert describe(client, "").error_code == errors.InvalidGroupIdError.code
+
+
+def group_type(client: RawClient, group: str) -> str:
+    listed = client.request(apis.LIST_GROUPS, 5, {}).groups
+    return next(str(each.group_type) for each in listed if each.group_id == group)
+
+
+def test_a_living_group_is_upgraded_and_downgraded(broker: BrokerProcess, client: RawClient) -> None:
+    """Rolling restarts from the classic protocol to the new one and back: at no time does a partition go unread."""
+    client.create_topic("orders", 6)
+    classic: dict[str, Any] = {"group.protocol": "classic", "session.timeout.ms": 6000, "heartbeat.interval.ms": 200}
+    members = [librdkafka(broker, "g", **classic) for _ in range(3)]
+    for consumer in members:
+        consumer.subscribe(["orders"])
+    eventually(lambda: shared_evenly(members, 6), "an even share of the classic members")
+    assert group_type(client, "g") == "classic"
+    for number in range(3):
+        members[number].close()
+        members[number] = librdkafka(broker, "g")
+        members[number].subscribe(["orders"])
+        eventually(lambda: shared_evenly(members, 6), f"an even share with {number + 1} new members")
+        assert group_type(client, "g") == "consumer"
+    types = [member.member_type for member in describe(client, "g").members]
+    assert types == [1, 1, 1]
+    for number in range(3):
+        members[number].close()
+        members[number] = librdkafka(broker, "g", **classic)
+        members[number].subscribe(["orders"])
+        eventually(lambda: shared_evenly(members, 6), f"an even share with {number + 1} classic members")
+    assert group_type(client, "g") == "classic"
+    for consumer in members:
+        consumer.close()

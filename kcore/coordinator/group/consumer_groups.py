@@ -9,7 +9,14 @@ from __future__ import annotations
 from kcore import errors
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
-from kcore.coordinator.group.consumer import classic_members, heartbeat, records, regular_expressions, removal
+from kcore.coordinator.group.consumer import (
+    classic_members,
+    heartbeat,
+    migration,
+    records,
+    regular_expressions,
+    removal,
+)
 from kcore.coordinator.group.consumer.decision import Decision, Moment
 from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.consumer.member import JOIN_EPOCH
@@ -49,16 +56,15 @@ class ConsumerGroups:
         """ConsumerGroupHeartbeat: the fields of the answer."""
         moment = self.moment()
         try:
-            group, before = self._group_for(request)
+            group, before = self._group_for(request, moment)
             decision = heartbeat.heartbeat(group, request, member_id, client_id, client_host, moment)
         except errors.KafkaError as error:
             return heartbeat.failure(error)
-        decision.records[:0] = before
-        error_code = self.carry_out(group, decision)
+        error_code = self.carry_out(group, decision, before)
         return {"error_code": error_code} if error_code else decision.response
 
-    def _group_for(self, request: Message) -> tuple[ConsumerGroup, list[Pair]]:
-        """The group, and what has to be written before it is one. Raises GroupIdNotFoundError."""
+    def _group_for(self, request: Message, moment: Moment) -> tuple[ConsumerGroup, list[Pair]]:
+        """The group, and what has to be written for it to be one. Raises GroupIdNotFoundError."""
         group = self._shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group, []
@@ -70,27 +76,40 @@ class ConsumerGroups:
             return ConsumerGroup(request.group_id), []
         if is_joining and not len(group.members):
             return ConsumerGroup(request.group_id), group.tombstones()
+        if is_joining:
+            return migration.upgrade(group, moment)
         raise errors.GroupIdNotFoundError(f"Group {request.group_id} is not a consumer group.")
 
-    def carry_out(self, group: ConsumerGroup, decision: Decision) -> int:
-        """Writes and applies what was decided, starts and stops timers; the wire code of the writing."""
-        error = self._shard.append(decision.records) if decision.records else codes.NONE
-        if not error:
-            if self._shard.groups.get(group.group_id) is not group:
-                self._take_the_place_of_a_classic_group(group)
-            for key, value in decision.records:
-                if records.kind_of(key) in records.KINDS:
-                    group.apply(*records.decode(key, value))
-            if decision.regexes:
-                self._resolve_later(group, decision.regexes)
+    def carry_out(self, group: ConsumerGroup, decision: Decision, before: Sequence[Pair] = ()) -> int:
+        """Writes and applies what was decided, starts and stops timers; the wire code of the writing.
+
+        `before` is written with it and made the group what it is: a group that is new to the shard has it applied.
+        """
+        written = [*before, *decision.records]
+        error = self._shard.append(written) if written else codes.NONE
+        if error:
+            # A timer of a member that is kept rings all the same, and finds that nothing has happened.
+            self._shard.change_timers(group, decision.timers)
+            return error
+        if self._shard.groups.get(group.group_id) is not group:
+            self._take_the_place_of_a_classic_group(group)
+        if decision.successor is not None:
+            self._shard.become_classic(group, decision.successor, decision.must_rebalance)
+            return error
+        for key, value in decision.records:
+            group.apply(*records.decode(key, value))
+        if decision.regexes:
+            self._resolve_later(group, decision.regexes)
         self._shard.change_timers(group, decision.timers)
         return error
 
     def _take_the_place_of_a_classic_group(self, group: ConsumerGroup) -> None:
+        """Who waits for an answer of the classic group's joins again, here."""
         before: Group | ConsumerGroup | None = self._shard.groups.pop(group.group_id, None)
         if before is not None:
             self._shard.end_quietly(before)
         self._shard.groups[group.group_id] = group
+        self._shard.change_timers(group, removal.on_loaded(group, self.moment()).timers)
 
     # --- classic members --------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
     from kcore.coordinator.group.effects import Effect, StopTimer
     from kcore.coordinator.group.group_log import GroupLog
-    from kcore.coordinator.group.records import Pair
+    from kcore.coordinator.group.records import GroupMetadata, Pair
     from kcore.coordinator.group.replay import Replay
     from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.surroundings import Surroundings
@@ -221,6 +221,18 @@ class GroupShard:
     def end_quietly(self, group: Group | ConsumerGroup) -> None:
         """Another group takes the place of this one; who waits joins that."""
         self._carry_out(group, group.end(codes.REBALANCE_IN_PROGRESS))
+
+    def become_classic(self, group: ConsumerGroup, metadata: GroupMetadata, must_rebalance: bool) -> None:
+        """A consumer group whose members all speak the classic protocol goes on as a classic one, written already."""
+        now_ms = self._surroundings.clock_ms()
+        self._carry_out(group, group.end(codes.NONE))
+        classic = self.make_classic(group.group_id)
+        effects = classic.restore(metadata, now_ms)
+        if must_rebalance:
+            classic.begin(now_ms)
+            classic.prepare_rebalance()
+            effects = [*effects, *classic.take_effects()]
+        self._carry_out(classic, effects)
 
     # --- what administrators see ------------------------------------------------------------------------------------
 

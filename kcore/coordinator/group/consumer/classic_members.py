@@ -10,7 +10,13 @@ from __future__ import annotations
 from kcore import errors
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import NO_MEMBER_ID, sync_success
+from kcore.coordinator.group.consumer import records
 from kcore.coordinator.group.consumer.decision import Decision
+from kcore.coordinator.group.consumer.embedded_protocol import (
+    decoded_subscription,
+    encoded_assignment,
+    reported_partitions,
+)
 from kcore.coordinator.group.consumer.group import JOIN, PROTOCOL_TYPE, SYNC
 from kcore.coordinator.group.consumer.heartbeat import replacement, static_member, unknown_member
 from kcore.coordinator.group.consumer.member import (
@@ -19,11 +25,11 @@ from kcore.coordinator.group.consumer.member import (
     ClassicMember,
     ConsumerMember,
 )
+from kcore.coordinator.group.consumer.migration import becomes_classic, downgrade
 from kcore.coordinator.group.consumer.progress import Progress
 from kcore.coordinator.group.consumer.removal import remove, session_timer
 from kcore.coordinator.group.effects import StartTimer, StopTimer
-from kcore.protocol.protocol_errors import ProtocolError
-from kcore.protocol.records import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION, version_of
+from kcore.coordinator.group.records import group_metadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +38,7 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.consumer.decision import Moment
     from kcore.coordinator.group.consumer.group import ConsumerGroup
-    from kcore.coordinator.group.consumer.member import OwnedPartitions
-    from kcore.coordinator.group.consumer.reconciliation import ReportedPartitions
     from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
-    from kcore.metadata.image import MetadataImage
-    from kcore.protocol.message import Message
 
 
 def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision:
@@ -64,7 +66,7 @@ def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision
         client_host=profile.client_host,
         classic=ClassicMember(profile.session_timeout_ms, tuple(profile.protocols)),
     )
-    reported = _reported(subscription, moment.image)
+    reported = reported_partitions(subscription, moment.image)
     after = Progress(group, moment, decision, member, after, reported, replaced_id).make()
     decision.timers += [
         StopTimer((JOIN, member_id)),
@@ -73,7 +75,21 @@ def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision
     ]
     group.awaited.discard(member_id)
     decision.response = _joined(after, profile.protocols[0][0])
+    if replaced_id is not None:
+        _downgrade_with(group, replaced_id, after, decision, moment)
     return decision
+
+
+def _downgrade_with(
+    group: ConsumerGroup, replaced_id: str, joining: ConsumerMember, decision: Decision, moment: Moment
+) -> None:
+    """The static member that joins may take the place of the last one that spoke the consumer protocol."""
+    staying = [*(member for member_id, member in group.members.items() if member_id != replaced_id), joining]
+    if becomes_classic([group.members[replaced_id]], staying, moment.settings):
+        member_ids = [member.member_id for member in staying]
+        decision.records += records.group_tombstones(group.group_id, member_ids, list(group.resolved_regexes))
+        decision.successor = downgrade(group, joining.member_epoch, staying, moment)
+        decision.records.append(group_metadata(group.group_id, decision.successor))
 
 
 def _joined(member: ConsumerMember, protocol_name: str) -> dict[str, Any]:
@@ -99,14 +115,6 @@ def _check_protocols(group: ConsumerGroup, member_id: str, protocol_type: str, n
         raise errors.InconsistentGroupProtocolError(f"Member {member_id}'s protocols are not supported.")
 
 
-def decoded_subscription(metadata: bytes) -> Message:
-    """What a member's client says of itself. Raises InconsistentGroupProtocolError for bytes that say nothing."""
-    try:
-        return CONSUMER_PROTOCOL_SUBSCRIPTION.decode(metadata)[1]
-    except ProtocolError as error:
-        raise errors.InconsistentGroupProtocolError(f"The subscription cannot be read: {error}") from None
-
-
 def _find(group: ConsumerGroup, attempt: JoinAttempt, member_id: str) -> tuple[ConsumerMember, str | None]:
     """The member that joins, and whose place it takes if it has the instance id of another."""
     instance_id = attempt.group_instance_id
@@ -120,16 +128,6 @@ def _find(group: ConsumerGroup, attempt: JoinAttempt, member_id: str) -> tuple[C
     return static.replaced(member_id=member_id, member_epoch=0, previous_member_epoch=0), static.member_id
 
 
-def _reported(subscription: Message, image: MetadataImage) -> ReportedPartitions:
-    """What a client says that it has, of the topics that there are."""
-    found: dict[bytes, list[int]] = {}
-    for row in subscription.owned_partitions:
-        topic = image.topics.get(row.topic)
-        if topic is not None:
-            found.setdefault(topic.topic_id, []).extend(row.partitions)
-    return found
-
-
 def sync(group: ConsumerGroup, attempt: SyncAttempt, moment: Moment) -> Decision:
     """SyncGroup: the member's assignment. Raises KafkaError."""
     member, classic = _classic_member(group, attempt.member_id, attempt.group_instance_id)
@@ -141,7 +139,7 @@ def sync(group: ConsumerGroup, attempt: SyncAttempt, moment: Moment) -> Decision
         )
     if group.epoch > member.member_epoch and member.state != UNREVOKED_PARTITIONS:
         return Decision(response={"error_code": codes.REBALANCE_IN_PROGRESS}, timers=_await_join(group, member))
-    assignment = encoded_assignment(member.assigned, version_of(metadata), moment.image)
+    assignment = encoded_assignment(member.assigned, metadata, moment.image)
     return Decision(
         response=sync_success(attempt.protocol_type, attempt.protocol_name, assignment),
         timers=[
@@ -149,17 +147,6 @@ def sync(group: ConsumerGroup, attempt: SyncAttempt, moment: Moment) -> Decision
             *session_timer(group, member.member_id, classic.session_timeout_ms, moment.now_ms),
         ],
     )
-
-
-def encoded_assignment(owned: OwnedPartitions, version: int, image: MetadataImage) -> bytes:
-    """What a member has, in the words of its client's protocol."""
-    rows = [
-        {"topic": image.topics_by_id[topic].name, "partitions": sorted(held)}
-        for topic, held in owned.items()
-        if topic in image.topics_by_id
-    ]
-    version = min(version, CONSUMER_PROTOCOL_ASSIGNMENT.latest_version)
-    return CONSUMER_PROTOCOL_ASSIGNMENT.encode(version, {"assigned_partitions": rows})
 
 
 def heartbeat(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.consumer.records import Record
     from kcore.coordinator.group.consumer.settings import Settings
     from kcore.coordinator.group.effects import StartTimer, StopTimer
+    from kcore.coordinator.group.records import GroupMetadata
     from kcore.metadata.image import MetadataImage
 
 
@@ -16,10 +17,11 @@ class Decision:
     """`records` are to be appended, then applied, all or none; then `response` is the answer.
 
     `timers` are started and stopped in any case: one that rings for a member that never came says nothing. The patterns
-    in `regexes` are to be resolved, away from the group's lock, and their topics given to the group.
+    in `regexes` are to be resolved, away from the group's lock, and their topics given to the group. `successor` is the
+    classic group that this one becomes, `must_rebalance` that it begins with a rebalance.
     """
 
-    __slots__ = ("records", "regexes", "response", "timers")
+    __slots__ = ("must_rebalance", "records", "regexes", "response", "successor", "timers")
 
     def __init__(
         self,
@@ -32,6 +34,8 @@ class Decision:
         self.response: dict[str, Any] = response if response is not None else {}
         self.timers: list[StartTimer | StopTimer] = timers if timers is not None else []
         self.regexes = regexes
+        self.successor: GroupMetadata | None = None
+        self.must_rebalance = False
 
 
 class Moment:

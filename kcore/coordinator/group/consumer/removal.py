@@ -1,6 +1,7 @@
 """Members that are gone from a consumer group: left, or not heard of in time (Kafka's `consumerGroupFenceMembers`).
 
-The group's epoch rises, and whoever sends the next heartbeat makes the new target.
+The group's epoch rises, and whoever sends the next heartbeat makes the new target. When only members of the classic
+protocol stay, the group becomes theirs (`migration.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from kcore.coordinator.group.consumer import records
 from kcore.coordinator.group.consumer.decision import Decision
 from kcore.coordinator.group.consumer.group import REBALANCE, SESSION, TIMERS, names_of, regexes_of
 from kcore.coordinator.group.consumer.member import UNREVOKED_PARTITIONS
+from kcore.coordinator.group.consumer.migration import becomes_classic, downgrade
 from kcore.coordinator.group.effects import StartTimer, StopTimer
+from kcore.coordinator.group.records import group_metadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +32,16 @@ def remove(
     decision = Decision(response=response)
     if not member_ids:
         return decision
+    leaving = [group.members[member_id] for member_id in member_ids]
+    staying = [member for member_id, member in group.members.items() if member_id not in member_ids]
+    if becomes_classic(leaving, staying, moment.settings):
+        decision.successor = downgrade(group, group.epoch, staying, moment)
+        decision.must_rebalance = True
+        decision.records = [*group.tombstones(), group_metadata(group.group_id, decision.successor)]
+        return decision
     for member_id in member_ids:
         decision.records += records.member_tombstones(group.group_id, member_id)
         decision.timers += [StopTimer((name, member_id)) for name in TIMERS]
-    staying = [member for member_id, member in group.members.items() if member_id not in member_ids]
     regexes = regexes_of(staying)
     gone = [pattern for pattern in group.resolved_regexes if pattern not in regexes]
     decision.records += [records.regex_tombstone(group.group_id, pattern) for pattern in gone]

@@ -1,0 +1,46 @@
+"""What clients of the classic protocol say and hear in bytes that a classic coordinator only passes on.
+
+A consumer group that has such members reads their subscriptions, and writes the assignments that nobody leads them to.
+"""
+
+from __future__ import annotations
+
+from kcore import errors
+from kcore.protocol.protocol_errors import ProtocolError
+from kcore.protocol.records import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION, version_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.coordinator.group.consumer.member import OwnedPartitions
+    from kcore.coordinator.group.consumer.reconciliation import ReportedPartitions
+    from kcore.metadata.image import MetadataImage
+    from kcore.protocol.message import Message
+
+
+def decoded_subscription(metadata: bytes) -> Message:
+    """What a member's client says of itself. Raises InconsistentGroupProtocolError for bytes that say nothing."""
+    try:
+        return CONSUMER_PROTOCOL_SUBSCRIPTION.decode(metadata)[1]
+    except ProtocolError as error:
+        raise errors.InconsistentGroupProtocolError(f"The subscription cannot be read: {error}") from None
+
+
+def reported_partitions(subscription: Message, image: MetadataImage) -> ReportedPartitions:
+    """What a client says that it has, of the topics that there are."""
+    found: dict[bytes, list[int]] = {}
+    for row in subscription.owned_partitions:
+        topic = image.topics.get(row.topic)
+        if topic is not None:
+            found.setdefault(topic.topic_id, []).extend(row.partitions)
+    return found
+
+
+def encoded_assignment(owned: OwnedPartitions, metadata: bytes, image: MetadataImage) -> bytes:
+    """What a member has, in the version in which its client wrote `metadata`."""
+    rows = [
+        {"topic": image.topics_by_id[topic].name, "partitions": sorted(held)}
+        for topic, held in owned.items()
+        if topic in image.topics_by_id
+    ]
+    version = min(version_of(metadata), CONSUMER_PROTOCOL_ASSIGNMENT.latest_version)
+    return CONSUMER_PROTOCOL_ASSIGNMENT.encode(version, {"assigned_partitions": rows})
