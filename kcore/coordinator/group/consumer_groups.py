@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.records import Pair
     from kcore.coordinator.group.shard import GroupShard
-    from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
+    from kcore.coordinator.group.state import Group
     from kcore.coordinator.group.surroundings import Surroundings
     from kcore.protocol.message import Message
 

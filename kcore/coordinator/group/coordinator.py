@@ -15,6 +15,7 @@ from threading import Lock
 from kcore import uuid
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
+from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
 from kcore.coordinator.group.consumer.heartbeat import check, failure
 from kcore.coordinator.group.descriptions import listing_filter
 from kcore.coordinator.group.group_log import GroupLog
@@ -23,7 +24,6 @@ from kcore.coordinator.group.offset_store import NO_RETENTION
 from kcore.coordinator.group.partitioner import partition_for
 from kcore.coordinator.group.replay import Replay
 from kcore.coordinator.group.shard import GroupShard
-from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
 from kcore.coordinator.group.surroundings import Surroundings, steady_clock
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
@@ -191,7 +191,14 @@ class GroupCoordinator:
         instance_id = request.group_instance_id
         new_member_id = f"{client_id if instance_id is None else instance_id}-{new_suffix()}"
         attempt = JoinAttempt(
-            context, request.member_id, instance_id, new_member_id, profile, needs_member_id, can_skip_assignment
+            context,
+            request.member_id,
+            instance_id,
+            new_member_id,
+            profile,
+            needs_member_id,
+            can_skip_assignment,
+            request.reason,
         )
         shard.join(request.group_id, attempt)
 

@@ -64,5 +64,17 @@ class Persist:
         return f"Persist({self.records!r}, {self.event!r})"
 
 
+class Note:
+    """Say in the broker's log what became of a group, and why."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return f"Note({self.text!r})"
+
+
 if TYPE_CHECKING:
-    Effect = Reply | StartTimer | StopTimer | Persist
+    Effect = Reply | StartTimer | StopTimer | Persist | Note

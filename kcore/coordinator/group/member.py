@@ -79,6 +79,11 @@ class Member:
         self.session_deadline_ms = 0
 
     @property
+    def name(self) -> str:
+        """What a person knows it by."""
+        return self.member_id if self.group_instance_id is None else f"{self.member_id} ({self.group_instance_id})"
+
+    @property
     def is_static(self) -> bool:
         """Whether it has an instance id, and may be away for a while without losing its place."""
         return self.group_instance_id is not None

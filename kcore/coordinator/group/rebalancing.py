@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from kcore.coordinator.group import codes, records
 from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, listed, sync_failure
-from kcore.coordinator.group.effects import Persist, Reply, StartTimer, StopTimer
+from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer, StopTimer
 from kcore.coordinator.group.group_metadata import kept
 from kcore.coordinator.group.members import Members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from kcore.coordinator.group.effects import Effect
@@ -42,6 +42,7 @@ NOBODY_JOINED_MIN_MS = 100
 REBALANCE_TIMER = ("rebalance",)
 SYNC_TIMER = ("sync",)
 NOT_INITIAL = -1
+MAX_REASON = 255  # characters, as clients keep to (KIP-800)
 
 
 class GroupEmptied:
@@ -103,8 +104,8 @@ class RebalancingGroup:
 
     # --- members ----------------------------------------------------------------------------------------------------
 
-    def add_member(self, member: Member, token: object) -> None:
-        """A new member, whose JoinGroup waits for the generation that it causes."""
+    def add_member(self, member: Member, token: object, reason: str | None) -> None:
+        """A new member, whose JoinGroup waits for the generation that it causes; `reason` is the client's own."""
         if self.state == PREPARING_REBALANCE and self.generation_id == 0:
             self.member_added = True
         if not self.members:
@@ -114,12 +115,12 @@ class RebalancingGroup:
         self.members.add(member)
         self.members.wait_for_join(member, token)
         self.start_session(member)
-        self.rebalance()
+        self.rebalance(f"{member.name} joins{because(reason)}")
 
-    def remove_member(self, member: Member) -> None:
+    def remove_member(self, member: Member, reason: str) -> None:
         """A member is gone; the others find out by a rebalance."""
         self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
-        self.rebalance()
+        self.rebalance(reason)
 
     def forget_member(self, member: Member, error: int, answered_id: str) -> None:
         """Takes a member out, and answers what it waits for."""
@@ -167,16 +168,16 @@ class RebalancingGroup:
 
     # --- from one generation to the next ----------------------------------------------------------------------------
 
-    def rebalance(self) -> None:
+    def rebalance(self, reason: str) -> None:
         """Members came, went or changed: a rebalance begins, unless one is under way, which may be complete now."""
-        if self.state in (EMPTY, COMPLETING_REBALANCE, STABLE):
-            if self.state != EMPTY or self.members:
-                self.prepare_rebalance()
-        else:
+        if self.state == PREPARING_REBALANCE:
             self.complete_if_all_joined()
+        else:
+            self.prepare_rebalance(reason)
 
-    def prepare_rebalance(self) -> None:
-        """Everyone is to join again."""
+    def prepare_rebalance(self, reason: str) -> None:
+        """Everyone is to join again; `reason` is for the log."""
+        self.effects.append(Note(f"rebalances after generation {self.generation_id}: {reason}"))
         if self.state == COMPLETING_REBALANCE:
             self.fail_waiting_syncs(codes.REBALANCE_IN_PROGRESS)
         self.members.owing_sync.clear()
@@ -223,9 +224,7 @@ class RebalancingGroup:
     def complete_rebalance(self) -> None:
         """The next generation is of those who joined, and of static members that may be away for a while (KIP-345)."""
         self.initial_delay_left_ms = NOT_INITIAL
-        for member in [member for member in self.members.values() if member.awaiting_join is None]:
-            if not member.is_static:
-                self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        self._forget_who_did_not_join()
         if self.members and not self.members.lead_by_someone_who_joined():
             delay_ms = max(self.members.rebalance_timeout_ms, NOBODY_JOINED_MIN_MS)
             self.effects.append(StartTimer(REBALANCE_TIMER, delay_ms))
@@ -237,14 +236,28 @@ class RebalancingGroup:
         else:
             self._become_empty()
 
+    def _forget_who_did_not_join(self) -> None:
+        absent = [member for member in self.members.values() if member.awaiting_join is None and not member.is_static]
+        for member in absent:
+            self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        if absent:
+            self.effects.append(Note(f"goes on without who did not join in time: {names_of(absent)}"))
+
     def _become_empty(self) -> None:
         self.protocol_name = None
         self.move_to(EMPTY)
+        self.effects.append(Note(f"is empty as of generation {self.generation_id}"))
         self.effects.append(Persist([self.record({})], GroupEmptied()))
 
     def _begin_generation(self) -> None:
         self.protocol_name = self.members.choose_protocol()
         self.move_to(COMPLETING_REBALANCE)
+        self.effects.append(
+            Note(
+                f"has generation {self.generation_id} of {len(self.members)} members,"
+                f" led by {self.members.leader_id}, with protocol {self.protocol_name}"
+            )
+        )
         for member in self.members.values():
             token = self.members.end_waiting_for_join(member)
             if token is not None:
@@ -271,3 +284,13 @@ class RebalancingGroup:
     def record(self, assignments: Mapping[str, bytes]) -> Pair:
         """What is kept of the group: its generation and members, with what each is assigned."""
         return records.group_metadata(self.group_id, kept(self, assignments))
+
+
+def because(reason: str | None) -> str:
+    """A client's own reason, as the end of a sentence."""
+    return f", because: {reason[:MAX_REASON]}" if reason else ""
+
+
+def names_of(members: Iterable[Member]) -> str:
+    """Members as a person knows them."""
+    return ", ".join(member.name for member in members)

@@ -19,24 +19,28 @@ from kcore.coordinator.group.consumer.description import describe
 from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.consumer_groups import ConsumerGroups
 from kcore.coordinator.group.descriptions import describe_group, list_group
-from kcore.coordinator.group.effects import Persist, Reply, StartTimer
+from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer
 from kcore.coordinator.group.offset_manager import OffsetManager
 from kcore.coordinator.group.state import AssignmentStored, Group
+from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
     from kcore.coordinator.group.effects import Effect, StopTimer
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.records import GroupMetadata, Pair
     from kcore.coordinator.group.replay import Replay
-    from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.surroundings import Surroundings
     from kcore.protocol.message import Message
     from kcore.purgatory.timer import TimerHandle
+
+LOG = get_logger("kcore.coordinator.group")
+MAX_LOGGED = 1_000  # characters
 
 
 class GroupShard:
@@ -230,7 +234,7 @@ class GroupShard:
         effects = classic.restore(metadata, now_ms)
         if must_rebalance:
             classic.begin(now_ms)
-            classic.prepare_rebalance()
+            classic.rebalance("it was a consumer group, and its members are to know their protocol")
             effects = [*effects, *classic.take_effects()]
         self._carry_out(classic, effects)
 
@@ -284,6 +288,8 @@ class GroupShard:
                 if not error and isinstance(effect.event, AssignmentStored):
                     self._surroundings.counts.count_rebalance()
                 self._carry_out(group, group.on_persisted(effect.event, error, self._surroundings.clock_ms()))
+            elif isinstance(effect, Note):
+                LOG.info("Group %s %s", loggable(group.group_id), loggable(effect.text))
             else:
                 self.change_timers(group, (effect,))
 
@@ -310,3 +316,9 @@ class GroupShard:
                         self._carry_out(group, group.on_timer(effect.name, self._surroundings.clock_ms()))
 
         handle = self._timers[key] = self._surroundings.timer.schedule(effect.delay_ms, ring)
+
+
+def loggable(text: str) -> str:
+    """A name or sentence with names in it, which clients chose, as a log line may have it."""
+    text = text if len(text) <= MAX_LOGGED else f"{text[:MAX_LOGGED]}..."
+    return text if text.isprintable() else repr(text)[1:-1]

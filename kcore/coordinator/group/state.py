@@ -36,6 +36,8 @@ from kcore.coordinator.group.rebalancing import (
     STABLE,
     SYNC_TIMER,
     RebalancingGroup,
+    because,
+    names_of,
 )
 from kcore.coordinator.group.records import group_metadata_tombstone
 from kcore.coordinator.group.static_members import StaticMemberReplaced, end_replacement, replace_static_member
@@ -45,78 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.effects import Effect
     from kcore.coordinator.group.member import MemberProfile
     from kcore.coordinator.group.offset_expiry import OffsetExpiry
     from kcore.coordinator.group.records import GroupMetadata, Pair
-
-
-class JoinAttempt:
-    """A JoinGroup request as the state machine sees it; `token` is answered now or later.
-
-    `new_member_id` is the id that a member without one gets. `needs_member_id`: the client is told it first (KIP-394).
-    `can_skip_assignment`: a leader understands that it leads and is not to assign (KIP-814).
-    """
-
-    __slots__ = (
-        "can_skip_assignment",
-        "group_instance_id",
-        "member_id",
-        "needs_member_id",
-        "new_member_id",
-        "profile",
-        "token",
-    )
-
-    def __init__(
-        self,
-        token: object,
-        member_id: str,
-        group_instance_id: str | None,
-        new_member_id: str,
-        profile: MemberProfile,
-        needs_member_id: bool = False,
-        can_skip_assignment: bool = False,
-    ) -> None:
-        self.token = token
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        self.new_member_id = new_member_id
-        self.profile = profile
-        self.needs_member_id = needs_member_id
-        self.can_skip_assignment = can_skip_assignment
-
-
-class SyncAttempt:
-    """A SyncGroup request as the state machine sees it; `assignments` are the leader's, by member id."""
-
-    __slots__ = (
-        "assignments",
-        "generation_id",
-        "group_instance_id",
-        "member_id",
-        "protocol_name",
-        "protocol_type",
-        "token",
-    )
-
-    def __init__(
-        self,
-        token: object,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_id: int,
-        assignments: Mapping[str, bytes],
-        protocol_type: str | None = None,
-        protocol_name: str | None = None,
-    ) -> None:
-        self.token = token
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        self.generation_id = generation_id
-        self.assignments = assignments
-        self.protocol_type = protocol_type
-        self.protocol_name = protocol_name
 
 
 class AssignmentStored:
@@ -150,7 +85,7 @@ class Group(RebalancingGroup):
             elif attempt.member_id in self.members:
                 self._rejoin(self.members[attempt.member_id], attempt)
             else:
-                self.add_member(Member(attempt.member_id, None, attempt.profile), attempt.token)
+                self.add_member(Member(attempt.member_id, None, attempt.profile), attempt.token, attempt.reason)
         return self.take_effects()
 
     def _has_room_for(self, member_id: str) -> bool:
@@ -201,7 +136,7 @@ class Group(RebalancingGroup):
             ]
         else:
             member = Member(attempt.new_member_id, attempt.group_instance_id, attempt.profile)
-            self.add_member(member, attempt.token)
+            self.add_member(member, attempt.token, attempt.reason)
 
     def _rejoin(self, member: Member, attempt: JoinAttempt) -> None:
         """One who changed nothing may have missed the last answer, and gets it again. A leader wants to assign anew."""
@@ -212,7 +147,8 @@ class Group(RebalancingGroup):
             earlier = self.members.wait_for_join(member, attempt.token)
             if earlier is not None:
                 self.effects.append(Reply(earlier, join_failure(codes.REBALANCE_IN_PROGRESS, member.member_id)))
-            self.rebalance()
+            what = "changed what it supports or wants" if has_changed else "joins again"
+            self.rebalance(f"{member.name} {what}{because(attempt.reason)}")
         else:
             self.effects.append(Reply(attempt.token, self.join_success(member)))
 
@@ -265,7 +201,7 @@ class Group(RebalancingGroup):
             return  # what was written is of the past
         if error:
             self.fail_waiting_syncs(error)
-            self.rebalance()
+            self.rebalance(f"the assignment could not be kept (error {error})")
             return
         self.move_to(STABLE)
         for member in self.members.values():
@@ -295,7 +231,8 @@ class Group(RebalancingGroup):
             member_id = self.members.id_of_instance(group_instance_id) or NO_MEMBER_ID
         error = self.members.identity_error(member_id, group_instance_id)
         if not error:
-            self.remove_member(self.members[member_id])
+            member = self.members[member_id]
+            self.remove_member(member, f"{member.name} leaves")
         return error, self.take_effects()
 
     def commit_error(
@@ -379,11 +316,11 @@ class Group(RebalancingGroup):
 
     def _syncs_timed_out(self) -> None:
         """Who joined a generation and never asked for his part of it is out, static or not (KAFKA-13474)."""
-        owing = self.members.owing_sync & set(self.members)
+        owing = [member for member in self.members.values() if member.member_id in self.members.owing_sync]
         if owing and self.state in (COMPLETING_REBALANCE, STABLE):
-            for member_id in owing:
-                self.forget_member(self.members[member_id], codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
-            self.prepare_rebalance()
+            for member in owing:
+                self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+            self.prepare_rebalance(f"no SyncGroup came in time from {names_of(owing)}")
 
     def _session_timed_out(self, member_id: str) -> None:
         member = self.members.get(member_id)
@@ -395,7 +332,7 @@ class Group(RebalancingGroup):
         if self.now_ms < member.session_deadline_ms:
             self.effects.append(StartTimer(("session", member_id), member.session_deadline_ms - self.now_ms))
         else:
-            self.remove_member(member)
+            self.remove_member(member, f"{member.name} was not heard of within its session timeout")
 
     # --- beginning and end ------------------------------------------------------------------------------------------
 
@@ -416,7 +353,7 @@ class Group(RebalancingGroup):
         self.state = STABLE if self.members else EMPTY
         self.state_since_ms = metadata.current_state_timestamp_ms
         if len(self.members) > self.max_size:
-            self.prepare_rebalance()
+            self.prepare_rebalance(f"it has {len(self.members)} members and may have {self.max_size}")
         return self.take_effects()
 
     @property

@@ -14,12 +14,12 @@ from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, sync_failure
 from kcore.coordinator.group.effects import Persist, Reply, StopTimer
 from kcore.coordinator.group.member import Member
-from kcore.coordinator.group.rebalancing import STABLE
+from kcore.coordinator.group.rebalancing import STABLE, because
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from kcore.coordinator.group.attempts import JoinAttempt
     from kcore.coordinator.group.rebalancing import RebalancingGroup
-    from kcore.coordinator.group.state import JoinAttempt
 
 
 class StaticMemberReplaced:
@@ -52,7 +52,7 @@ def replace_static_member(group: RebalancingGroup, old: Member, attempt: JoinAtt
         group.effects.append(Persist([group.record(assignments)], event))
     else:
         group.members.wait_for_join(new, attempt.token)
-        group.rebalance()
+        group.rebalance(f"{new.name} comes back for {old.member_id}{because(attempt.reason)}")
 
 
 def end_replacement(group: RebalancingGroup, event: StaticMemberReplaced, error: int) -> None:

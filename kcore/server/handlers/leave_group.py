@@ -1,9 +1,12 @@
 """LeaveGroup (key 13): members go, and their group rebalances without waiting for their sessions.
 
-Up to v2 one member leaves; from v3 on a list of them, each with its own error (KIP-345).
+Up to v2 one member leaves; from v3 on a list of them, each with its own error (KIP-345), and from v5 on with a reason,
+which is for the log (KIP-800).
 """
 
 from __future__ import annotations
+
+from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_BATCHED = 3
+LOG = get_logger("kcore.coordinator.group")
+MAX_LOGGED = 255  # characters
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
@@ -23,6 +28,15 @@ def handle(context: RequestContext, request: Any) -> Fields:
         return {"error_code": error_code or member_errors[0]}
     leaving = [(member.member_id, member.group_instance_id) for member in request.members]
     error_code, member_errors = coordinator.leave(request.group_id, leaving)
+    for member, member_error in zip(request.members, member_errors, strict=False):
+        if member.reason and not member_error:
+            LOG.info(
+                "Member %r (instance %r) left group %r, because: %r",
+                member.member_id[:MAX_LOGGED],
+                member.group_instance_id,
+                request.group_id[:MAX_LOGGED],
+                member.reason[:MAX_LOGGED],
+            )
     # An error of the whole request comes without members.
     return {
         "error_code": error_code,

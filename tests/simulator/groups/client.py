@@ -132,6 +132,7 @@ class Client:
             "protocols": [Protocols(name, b"%d" % self.subscription) for name in self.protocols],
             "session_timeout_ms": self.session_ms,
             "rebalance_timeout_ms": self.rebalance_ms,
+            "reason": None,
         }
         self._later(self.rebalance_ms + 5_000, self.join)
         give = self._answer_to(self._joined, self._led)

@@ -64,7 +64,9 @@ class Witness:
     @property
     def group(self) -> RebalancingGroup | None:
         """The group as the coordinator has it."""
-        return self.service.life.shard.groups.get(self.group_id)
+        group = self.service.life.shard.groups.get(self.group_id)
+        assert group is None or isinstance(group, RebalancingGroup)
+        return group
 
     @property
     def kept(self) -> GroupMetadata | None:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kcore.coordinator.group import records
-from kcore.coordinator.group.effects import Persist, Reply, StartTimer, StopTimer
+from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
+from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer, StopTimer
 from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.rebalancing import STABLE
 from kcore.coordinator.group.records import GroupMetadata
-from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
+from kcore.coordinator.group.state import Group
 
 if TYPE_CHECKING:
     from kcore.coordinator.group.effects import Effect
@@ -31,6 +32,7 @@ class World:
         self.answers: dict[object, dict[str, Any]] = {}
         self.timers: dict[tuple[str, ...], int] = {}
         self.kept: list[GroupMetadata] = []
+        self.notes: list[str] = []
         self.append_error = 0
         self.made = 0
 
@@ -47,6 +49,8 @@ class World:
                         assert value is not None
                         self.kept.append(records.decode_group_metadata_value(value))
                 self.carry_out(self.group.on_persisted(effect.event, self.append_error, self.now_ms))
+            elif isinstance(effect, Note):
+                self.notes.append(effect.text)
             else:
                 assert isinstance(effect, StopTimer)
                 self.timers.pop(effect.name, None)
@@ -66,12 +70,13 @@ class World:
         session_ms: int = SESSION_MS,
         rebalance_ms: int = REBALANCE_MS,
         host: str = "/127.0.0.1",
+        reason: str | None = None,
     ) -> dict[str, Any] | None:
         """The answer, if there is one by now."""
         self.made += not member_id
         supported = [(name, name.encode()) for name in protocols.split(",") if name]
         profile = MemberProfile("client", host, kind, supported, session_ms, rebalance_ms)
-        attempt = JoinAttempt(token, member_id, instance, f"m{self.made}", profile, needs_id, can_skip)
+        attempt = JoinAttempt(token, member_id, instance, f"m{self.made}", profile, needs_id, can_skip, reason)
         self.carry_out(self.group.join(attempt, self.now_ms))
         return self.answers.get(token)
 

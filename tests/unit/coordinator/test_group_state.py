@@ -14,6 +14,7 @@ from kcore.coordinator.group.rebalancing import (
     PREPARING_REBALANCE,
     STABLE,
 )
+from kcore.coordinator.group.shard import MAX_LOGGED, loggable
 from tests.unit.coordinator.group_world import REBALANCE_MS, SESSION_MS, World
 
 
@@ -343,6 +344,31 @@ def test_end_answers_everyone_and_leaves_no_timer() -> None:
     assert world.answers["follower"]["member_id"] == follower
     assert not world.timers
     assert world.heartbeat(leader) == codes.COORDINATOR_NOT_AVAILABLE
+
+
+def test_log_says_why_a_group_rebalances() -> None:
+    world = World()
+    leader, follower = world.stable(2)
+    world.notes.clear()
+    world.join("again", leader, reason="topics have changed")
+    world.join("follower", follower)
+    world.sync("sync", leader)
+    world.leave(follower)
+    world.advance(SESSION_MS)
+    assert world.notes == [
+        f"rebalances after generation 2: {leader} joins again, because: topics have changed",
+        f"has generation 3 of 2 members, led by {leader}, with protocol range",
+        f"rebalances after generation 3: {follower} leaves",
+        "is empty as of generation 4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "logged"),
+    [("flights", "flights"), ("a\nb\x1b[2J", "a\\nb\\x1b[2J"), ("x" * 5_000, "x" * MAX_LOGGED + "...")],
+)
+def test_what_clients_call_themselves_makes_one_log_line(text: str, logged: str) -> None:
+    assert loggable(text) == logged
 
 
 EVENTS = st.tuples(

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.consumer.decision import Moment
     from kcore.coordinator.group.consumer.group import ConsumerGroup
-    from kcore.coordinator.group.state import JoinAttempt, SyncAttempt
 
 
 def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision:

@@ -8,12 +8,13 @@ import pytest
 
 from kcore import errors
 from kcore.coordinator.group import codes
+from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
 from kcore.coordinator.group.consumer import classic_members, migration, records, removal
 from kcore.coordinator.group.consumer.settings import Settings
 from kcore.coordinator.group.effects import Persist, Reply
 from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.records import GROUP_METADATA, group_metadata_tombstone
-from kcore.coordinator.group.state import Group, JoinAttempt, SyncAttempt
+from kcore.coordinator.group.state import Group
 from kcore.protocol.records import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION
 from tests.unit.coordinator.consumer.world import REBALANCE_MS, World
 
