@@ -19,12 +19,18 @@ from kcore.protocol.message import Message
 from kcore.protocol.records import CONSUMER_PROTOCOL_ASSIGNMENT, CONSUMER_PROTOCOL_SUBSCRIPTION
 from tests.apache_kafka import ApacheKafka
 from tests.broker_process import BrokerProcess
-from tests.interchange import contents
+from tests.interchange import consumer_protocol, contents
+from tests.interchange.consumer_protocol import ConsumerMember
+from tests.interchange.importing import import_partitions
 from tests.raw_client import RawClient
 
 pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
 
-ONE_PARTITION = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+ONE_PARTITION = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    **consumer_protocol.LONG_SESSIONS,
+}
 DIRECTORY = "__consumer_offsets-0"
 THEIRS = ("partition.metadata",)
 TOPICS = ("read", "seen")
@@ -212,6 +218,7 @@ class Exchange:
         self.ours_later: Observation = {}
         self.theirs_later: Observation = {}
         self.new_protocol_offsets: list[tuple[Any, ...]] = []
+        self.new_members: list[Observation] = []  # at each station
         self.log = ""
 
 
@@ -221,23 +228,31 @@ def exchange(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     seen = Exchange()
     with ApacheKafka(request.param, directory / "kafka", ONE_PARTITION) as kafka:
         member, open_transaction = write(kafka)
+        new_members: list[ConsumerMember] = []
         if request.param == "4":
             use_the_new_protocol(kafka.bootstrap_server)
+            new_members = join_new_members(kafka.port)
+            look_at(seen, kafka.port, new_members)
         seen.theirs = observe(kafka.port, member)
         kafka.kill()
         del open_transaction
-        with our_broker(directory / "ours", kafka.directory / DIRECTORY) as broker:
+        with our_broker(directory / "ours", kafka.directory) as broker:
             wait_until_loaded(broker.port)
             seen.ours = observe(broker.port, member)
+            look_at(seen, broker.port, new_members)
             with RawClient(broker.port) as client:
                 seen.new_protocol_offsets = fetch_offsets(client, NEW_PROTOCOL, stable=True)
                 go_on(client, member)
+                if new_members:
+                    one_leaves(client, new_members)
             seen.ours_later = observe(broker.port, member)
+            look_at(seen, broker.port, new_members)
             assert broker.stop() == 0
         put_files(directory / "ours" / DIRECTORY, kafka.directory / DIRECTORY)
         kafka.start()
         wait_until_loaded(kafka.port)
         seen.theirs_later = observe(kafka.port, member)
+        look_at(seen, kafka.port, new_members)
         seen.log = kafka.log()
         yield seen
 
@@ -270,15 +285,40 @@ def write(kafka: ApacheKafka) -> tuple[tuple[str, int], Producer]:
     return member, undecided
 
 
-def our_broker(directory: Path, files: Path) -> BrokerProcess:
-    """A broker, not started yet, that is to go on with these files."""
+def join_new_members(port: int) -> list[ConsumerMember]:
+    with RawClient(port) as client:
+        members = consumer_protocol.join(client, list(TOPICS))
+        assert consumer_protocol.commit(client, members[0], "read", 31) == 0
+    return members
+
+
+def one_leaves(client: RawClient, members: list[ConsumerMember]) -> None:
+    """And the other takes over all partitions."""
+    assert members.pop().heartbeat(client, epoch=-1).error_code == 0
+    contents.wait_until(
+        lambda: members[0].heartbeat(client).error_code == 0 and len(members[0].owned) == len(TOPICS),
+        "nobody takes over",
+    )
+    assert members[0].heartbeat(client).error_code == 0
+    assert consumer_protocol.commit(client, members[0], "read", 32) == 0
+
+
+def look_at(seen: Exchange, port: int, members: list[ConsumerMember]) -> None:
+    """Notes what is said of the group of the consumer protocol, where there is one."""
+    if members:
+        with RawClient(port) as client:
+            said = consumer_protocol.observe(client, members, "read")
+            said["offsets"] = fetch_offsets(client, consumer_protocol.GROUP, stable=True)
+            seen.new_members.append(said)
+
+
+def our_broker(directory: Path, theirs: Path) -> BrokerProcess:
+    """A broker, not started yet, that is to go on with Apache Kafka's files; topics keep their ids."""
+    import_partitions(directory, [theirs / f"{topic}-0" for topic in TOPICS])
     with BrokerProcess(directory, ONE_PARTITION) as broker:
-        with RawClient(broker.port) as client:
-            for topic in TOPICS:
-                client.create_topic(topic)
         wait_until_loaded(broker.port)
         assert broker.stop() == 0
-    put_files(files, directory / DIRECTORY)
+    put_files(theirs / DIRECTORY, directory / DIRECTORY)
     return BrokerProcess(directory, ONE_PARTITION)
 
 
@@ -310,3 +350,13 @@ def test_apache_kafka_goes_on_where_we_were(exchange: Exchange) -> None:
 @pytest.mark.parametrize("exchange", ["4"], indirect=True, scope="module")
 def test_offsets_of_the_new_protocol_are_read(exchange: Exchange) -> None:
     assert [row[:3] for row in exchange.new_protocol_offsets] == [("read", 0, 3)]
+
+
+@pytest.mark.parametrize("exchange", ["4"], indirect=True, scope="module")
+def test_group_of_the_new_protocol_goes_on_at_each_broker(exchange: Exchange) -> None:
+    theirs, ours, ours_later, theirs_later = exchange.new_members
+    assert ours == theirs
+    assert theirs_later == ours_later
+    assert [len(seen["members"]) for seen in exchange.new_members] == [2, 2, 1, 1]
+    assert {seen["state"] for seen in exchange.new_members} == {"Stable"}
+    assert [seen["offsets"][0][2] for seen in exchange.new_members] == [31, 31, 32, 32]
