@@ -199,6 +199,39 @@ def test_state(broker: BrokerProcess, kcli: Kcli, group: str) -> None:
     }
 
 
+def test_a_group_of_the_consumer_protocol(broker: BrokerProcess, kcli: Kcli, group: str, topic: str) -> None:
+    """KIP-848: assignments and epochs are the broker's own."""
+    settings = {"bootstrap.servers": broker.bootstrap_server, "group.id": group, "client.id": "reader"}
+    consumer = Consumer({**settings, "group.protocol": "consumer", "enable.auto.commit": False})
+    consumer.subscribe([topic])
+    try:
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
+        [listed] = [
+            row
+            for row in json.loads(kcli("groups", "list", "--type", "consumer", "-o", "json").stdout)
+            if row["group"] == group
+        ]
+        assert listed == {"group": group, "protocol_type": "consumer", "state": "Stable", "type": "Consumer"}
+        [member] = json.loads(kcli("groups", "describe", group, "--members", "-o", "json").stdout)
+        assert (member["consumer_id"], member["partitions"], member["upgraded"]) == (consumer.memberid(), 2, True)
+        assert member["current_assignment"] == member["target_assignment"] == {topic: [0, 1]}
+        assert member["current_epoch"] == member["target_epoch"] >= 1
+        [state] = json.loads(kcli("groups", "describe", group, "--state", "-o", "json").stdout)
+        assert (state["type"], state["state"], state["members"]) == ("Consumer", "Stable", 1)
+        assert state["assignment_strategy"] == "uniform"
+        assert state["group_epoch"] == state["target_assignment_epoch"] == member["target_epoch"]
+        first, _ = json.loads(kcli("groups", "describe", group, "-o", "json").stdout)
+        assert (first["current_offset"], first["lag"], first["consumer_id"]) == (4, 1, consumer.memberid())
+        assert "(GROUP_SUBSCRIBED_TO_TOPIC)" in kcli("groups", "delete-offsets", group, "--topic", topic, "-y").stderr
+        assert "(NON_EMPTY_GROUP)" in kcli("groups", "delete", group, "-y").stderr
+    finally:
+        consumer.close()
+    assert reset(kcli, group, "--all-topics", "--to-earliest") == {0: 0}
+    assert kcli("groups", "delete", group, "-y").code == 0
+
+
 def test_several_groups_and_one_that_is_missing(broker: BrokerProcess, kcli: Kcli, group: str, topic: str) -> None:
     commit(broker, f"{group}-1", topic, {0: 1})
     commit(broker, f"{group}-2", topic, {1: 1})

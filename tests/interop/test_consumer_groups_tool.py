@@ -1,6 +1,7 @@
 """Apache Kafka's own `kafka-consumer-groups`, of 3.9 and of 4, prints for our broker what it prints for its own.
 
-The same groups are prepared in both: one at work with a static member, one that only has offsets. Every command of
+The same groups are prepared in both: one at work with a static member, for 4 one of the consumer protocol (KIP-848)
+too, and some that only have offsets. Every command of
 COMMANDS is then run against both, in this order, by one JVM a version. Member ids, hosts and ports are replaced, and
 columns, whose width they decide, are separated by one space.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,22 @@ from tests.apache_kafka import NODE_ID
 from tests.broker_process import BrokerProcess
 from tests.interop.admin_scenario.clients import JavaProgram
 
+Answers = tuple[dict[str, Any], dict[str, Any]]
+
 pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
 
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TIMEOUT_S = 60
 TOPIC = "tool-orders"
-WORKING, RESTING, FORGOTTEN = "tool-working", "tool-resting", "tool-forgotten"
+WORKING, RESTING, FORGOTTEN, MODERN = "tool-working", "tool-resting", "tool-forgotten", "tool-modern"
 RECORDS = 10
 # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 PASSING_CODES = {14, 15, 16}
 HOUR_MS = 3_600_000
 UNSTABLE = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
+    # A member id of the consumer protocol: sixteen bytes in base 64.
+    (re.compile(r"(?<= )[\w+/-]{22}(?= )"), "<uuid>"),
     (re.compile(r"\b[\w.]+:\d{4,5}\b"), "<host>:<port>"),
     (re.compile(r"/127\.0\.0\.1"), "/<host>"),
     (re.compile(r" +"), " "),
@@ -75,6 +80,24 @@ COMMANDS = {
     "list what is left": ("--list", "--state"),
     "delete another": ("--delete", "--group", FORGOTTEN),
 }
+# For groups of the consumer protocol, while one has a member and when it has left.
+MODERN_COMMANDS = {
+    "list types": ("--list", "--type", "--state"),
+    "list of the consumer protocol": ("--list", "--type", "consumer"),
+    "describe a consumer group": ("--describe", "--group", MODERN),
+    "describe offsets of a consumer group": ("--describe", "--group", MODERN, "--offsets", "--verbose"),
+    "describe members of a consumer group": ("--describe", "--group", MODERN, "--members", "--verbose"),
+    "describe the state of a consumer group": ("--describe", "--group", MODERN, "--state", "--verbose"),
+    "describe both kinds": ("--describe", "--group", MODERN, "--group", WORKING, "--state"),
+    "reset a consumer group": ("--reset-offsets", "--group", MODERN, "--topic", TOPIC, "--to-earliest", "--execute"),
+    "delete offsets of a consumer group": ("--delete-offsets", "--group", MODERN, "--topic", TOPIC),
+    "delete a consumer group": ("--delete", "--group", MODERN),
+}
+RUNS = [
+    *(("3.9", name) for name in COMMANDS),
+    *(("4", name) for name in COMMANDS),
+    *(("4", f"{name}{when}") for when in ("", ", empty") for name in MODERN_COMMANDS),
+]
 
 
 def prepare(server: str) -> Consumer:
@@ -89,13 +112,18 @@ def prepare(server: str) -> Consumer:
     assert producer.flush(TIMEOUT_S) == 0
     commit(admin, RESTING, {0: 3, 1: 10})
     commit(admin, FORGOTTEN, {1: 0})
+    return join(server, WORKING, **{"group.instance.id": "tool-instance"})
+
+
+def join(server: str, group: str, **settings: str) -> Consumer:
+    """A member that has the topic's partitions, and has committed an offset of one."""
     member = Consumer(
         {
             "bootstrap.servers": server,
-            "group.id": WORKING,
-            "group.instance.id": "tool-instance",
+            "group.id": group,
             "client.id": "tool-client",
             "enable.auto.commit": False,
+            **settings,
         }
     )
     member.subscribe([TOPIC])
@@ -119,14 +147,26 @@ def commit(admin: AdminClient, group: str, offsets: dict[int, int]) -> None:
         assert time.monotonic() < deadline_s, errors
 
 
-def run_all(program: JavaProgram, server: str) -> dict[str, Any]:
+def run_all(program: JavaProgram, server: str, with_consumer_protocol: bool) -> dict[str, Any]:
     """What every command printed, without what differs from run to run."""
+
+    def run(commands: dict[str, tuple[str, ...]], when: str = "") -> dict[str, Any]:
+        return {
+            f"{name}{when}": stable(name, program.tool(server, TOOL, [*words, "--bootstrap-server", server]))
+            for name, words in commands.items()
+        }
+
     member = prepare(server)
     try:
-        return {
-            name: stable(name, program.tool(server, TOOL, [*words, "--bootstrap-server", server]))
-            for name, words in COMMANDS.items()
-        }
+        printed = run(COMMANDS)
+        if with_consumer_protocol:
+            modern = join(server, MODERN, **{"group.protocol": "consumer"})
+            try:
+                printed |= run(MODERN_COMMANDS)
+            finally:
+                modern.close()
+            printed |= run(MODERN_COMMANDS, ", empty")
+        return printed
     finally:
         member.close()
 
@@ -144,25 +184,35 @@ def without_ids(line: str) -> str:
     return line
 
 
-@pytest.fixture(scope="module", params=["3.9", "4"])
+@pytest.fixture(scope="module")
 def answers(
     request: pytest.FixtureRequest, checkout: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What a version's tool says of our broker, and of a broker of its own version."""
-    version: str = request.param
-    directory = tmp_path_factory.mktemp("tool")
+) -> Callable[[str], Answers]:
+    """What a version's tool says of our broker, and of a broker of its own version; each version is run once."""
+    known: dict[str, Answers] = {}
+
+    def ask(version: str) -> Answers:
+        if version not in known:
+            known[version] = compare(request, version, checkout, tmp_path_factory.mktemp("tool"))
+        return known[version]
+
+    return ask
+
+
+def compare(request: pytest.FixtureRequest, version: str, checkout: Path, directory: Path) -> Answers:
     jars = subprocess.run([checkout / "bin/kafka-jars", version], stdout=subprocess.PIPE, text=True, check=True)
     program = JavaProgram(jars.stdout.strip(), directory, "ToolProgram")
     kafka = request.getfixturevalue(f"apache_kafka_{version.replace('.', '')}")
+    has_consumer_protocol = version != "3.9"
     try:
         with BrokerProcess(directory / "ours", {"node.id": str(NODE_ID)}) as broker:
-            ours = run_all(program, broker.bootstrap_server)
-        yield ours, run_all(program, kafka.bootstrap_server)
+            ours = run_all(program, broker.bootstrap_server, has_consumer_protocol)
+        return ours, run_all(program, kafka.bootstrap_server, has_consumer_protocol)
     finally:
         program.close()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_tool_prints_the_same(name: str, answers: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    ours, kafka = answers
+@pytest.mark.parametrize(("version", "name"), RUNS)
+def test_the_tool_prints_the_same(version: str, name: str, answers: Callable[[str], Answers]) -> None:
+    ours, kafka = answers(version)
     assert ours[name] == kafka[name]
