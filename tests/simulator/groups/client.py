@@ -93,6 +93,8 @@ class Client:
     def resubscribe(self) -> None:
         """Wants something else from now on, which makes it join again."""
         self.subscription += 1
+        if self.chance.random() < 0.3:
+            self.protocols.reverse()
         if self.state in (SYNCING, STABLE):
             self.join()
 

@@ -33,6 +33,7 @@ class GroupLife:
         self.has_limit = self.chance.random() < 0.15
         settings = {
             "group.initial.rebalance.delay.ms": str(self.chance.choice((0, 0, 3_000))),
+            "offsets.retention.minutes": str(self.chance.choice((1, 10_080))),
             "group.max.size": str(self.chance.randint(1, self.count) if self.has_limit else 1_000),
         }
         self.max_size = int(settings["group.max.size"])
@@ -130,7 +131,18 @@ class GroupLife:
             return
         client = self.chance.choice(self.clients)
         what = self.chance.choice(
-            (self._die, self._die, self._leave, self._pause, self._resubscribe, self._twin, self._refuse, self._move)
+            (
+                self._die,
+                self._die,
+                self._leave,
+                self._pause,
+                self._resubscribe,
+                self._twin,
+                self._expel,
+                self._refuse,
+                self._move,
+                self._clean_up,
+            )
         )
         what(client)
         self._storm_on()
@@ -161,6 +173,21 @@ class GroupLife:
             twin = self._client(f"{client.name}'", client.instance_id)
             self.clients.append(twin)
             twin.start()
+
+    def _expel(self, client: Client) -> None:
+        """An operator removes a member, and some that are none, by one request."""
+        members: list[tuple[str, str | None]] = [("nobody", None), (client.member_id, client.instance_id), ("", "none")]
+        if client.instance_id is not None:
+            members.append(("", client.instance_id))
+        self.deliver(client, lambda: self.service.leave(GROUP, members))
+
+    def _clean_up(self, client: Client) -> None:
+        """What has expired is removed, and groups that are no more."""
+        if not self.service.life.is_over:
+            group = self.witness.group
+            was_empty = group is None or not group.members
+            self.service.clean_up()
+            self.witness.cleaned_up(was_empty)
 
     def _refuse(self, client: Client) -> None:
         """The log takes less for a while."""

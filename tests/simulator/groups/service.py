@@ -124,6 +124,11 @@ class Service:
         answer = life.survive(lambda: life.coordinator.commit(group_id, committer, wanted))
         return None if answer is None else {partition: error for (_, partition), error in answer.items()}
 
+    def clean_up(self) -> None:
+        """The periodic check for what has expired."""
+        life = self.life
+        life.survive(life.coordinator.clean_up)
+
     def committed(self, group_id: str) -> dict[int, int] | None:
         """Offsets by partition."""
         life = self.life

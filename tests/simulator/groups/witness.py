@@ -91,6 +91,21 @@ class Witness:
                 row.member_id: row.assignment for row in kept.members
             }
 
+    def cleaned_up(self, was_empty: bool) -> None:
+        """What expired was removed; nothing does while somebody is in the group. A group that ended may begin again."""
+        left = self.service.committed(self.group_id)
+        if left is None:
+            return  # it died of it, or is not here
+        assert was_empty or left == self.committed, "offsets of a group with members expired"
+        assert left.items() <= self.committed.items()
+        self.committed = left
+        if self.group is None:
+            assert was_empty, "a group with members was removed"
+            assert self.kept is None, "a restart would have a group that was removed"
+            self.owners.clear()
+            self.leaders.clear()
+            self._generation = (0, 0)
+
     def look(self) -> None:
         """After every step."""
         life, group = self.service.life, self.group
