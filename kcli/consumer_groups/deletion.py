@@ -7,17 +7,18 @@ import click
 from kcli.confirmation import confirm
 from kcli.consumer_groups.selection import (
     all_groups_option,
+    connect_in_time,
     find_groups,
     find_partitions,
     group_argument,
     group_option,
     named_groups,
+    timeout_option,
     topic_option,
 )
 from kcli.failures import UsageFailure, raise_failures
-from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
+from kcli.options import bootstrap_server_option, command_config_option, yes_option
 from kcli.output import output_option, write_rows
-from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @group_option
 @all_groups_option
 @yes_option
+@timeout_option
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -39,6 +41,7 @@ def delete(
     group_options: tuple[str, ...],
     all_groups: bool,
     yes: bool,
+    timeout_ms: int | None,
     bootstrap_server: str,
     command_config: str | None,
     output: str,
@@ -47,7 +50,7 @@ def delete(
     from kcore.client.group_admin import GroupAdmin
 
     names = named_groups(group_arguments, group_options, all_groups)
-    with connect(bootstrap_server, read_properties(command_config)) as client:
+    with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         admin = GroupAdmin(client)
         group_ids, failures = find_groups(admin, names)
         if group_ids and not yes:
@@ -69,6 +72,7 @@ def _print_deleted(rows: Iterable[Row]) -> None:
 @group_option
 @topic_option
 @yes_option
+@timeout_option
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -77,6 +81,7 @@ def delete_offsets(
     group_options: tuple[str, ...],
     topics: tuple[str, ...],
     yes: bool,
+    timeout_ms: int | None,
     bootstrap_server: str,
     command_config: str | None,
     output: str,
@@ -92,7 +97,7 @@ def delete_offsets(
     if len(names) != 1 or not topics:
         raise UsageFailure("groups delete-offsets: name one group, and topics with --topic")
     (group_id,) = names
-    with connect(bootstrap_server, read_properties(command_config)) as client:
+    with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         partitions, failures = find_partitions(Admin(client), topics)
         if partitions and not yes:
             plan = (f"delete the offset of partition {partition} in group {group_id}" for partition in partitions)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import click
 
-from kcli.consumer_groups.selection import all_groups_option, find_groups, group_argument, group_option, named_groups
+from kcli.consumer_groups.selection import (
+    all_groups_option,
+    connect_in_time,
+    find_groups,
+    group_argument,
+    group_option,
+    named_groups,
+    timeout_option,
+)
 from kcli.failures import UsageFailure, raise_failures
-from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.options import bootstrap_server_option, command_config_option
 from kcli.output import TABLE, output_option, write_rows
-from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,16 +27,6 @@ if TYPE_CHECKING:
     from kcore.client.network_client import NetworkClient
 
     Row = dict[str, Any]
-
-timeout_option = click.option(
-    "--timeout",
-    "timeout_ms",
-    type=click.IntRange(1, 2**31 - 1),
-    default=5000,
-    show_default=True,
-    metavar="MS",
-    help="How long to look for the times of records, by which seconds of lag are told.",
-)
 
 
 @click.command("describe")
@@ -52,7 +49,7 @@ def describe(
     members: bool,
     state: bool,
     verbose: bool,
-    timeout_ms: int,
+    timeout_ms: int | None,
     bootstrap_server: str,
     command_config: str | None,
     output: str,
@@ -60,12 +57,12 @@ def describe(
     """Describe groups: offsets and lag, members, or state.
 
     The lag is told in records, and in seconds: how long ago the first record was stored that the group has not read. It
-    is that of groups without members too.
+    is that of groups without members too. Times of records are looked for during 5 s, or as long as --timeout says.
     """
     if offsets + members + state > 1:
         raise UsageFailure("groups describe: choose one of --offsets, --members and --state")
     names = named_groups(group_arguments, group_options, all_groups)
-    with connect(bootstrap_server, read_properties(command_config)) as client:
+    with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         if members or state:
             failures = _describe_groups(client, names, members, verbose, output)
         else:
@@ -74,7 +71,7 @@ def describe(
 
 
 def _describe_offsets(
-    client: NetworkClient, names: list[str] | None, timeout_ms: int, verbose: bool, output: str
+    client: NetworkClient, names: list[str] | None, timeout_ms: int | None, verbose: bool, output: str
 ) -> list[str]:
     from kcli.consumer_groups.progress import ProgressReader
     from kcli.consumer_groups.text import offset_columns, print_by_group, tell_state

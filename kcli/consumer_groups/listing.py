@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from kcli.consumer_groups.selection import is_of_consumers
+from kcli.consumer_groups.selection import connect_in_time, is_of_consumers, timeout_option
 from kcli.failures import UsageFailure, raise_failures
-from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.options import bootstrap_server_option, command_config_option
 from kcli.output import TABLE, output_option, write_rows
-from kcli.properties import read_properties
 
 STATES = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead", "Assigning", "Reconciling")
 TYPES = ("Classic", "Consumer")
@@ -31,6 +30,7 @@ TYPES = ("Classic", "Consumer")
     help="Show the types of groups; with types (classic, consumer), only groups of one of them.",
 )
 @click.option("--protocol", metavar="TYPE", help="Groups of another protocol than that of consumers, such as connect.")
+@timeout_option
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -38,6 +38,7 @@ def list_groups(
     state: str | None,
     type_text: str | None,
     protocol: str | None,
+    timeout_ms: int | None,
     bootstrap_server: str,
     command_config: str | None,
     output: str,
@@ -48,7 +49,7 @@ def list_groups(
 
     states = parse_choices("--state", state, STATES)
     types = parse_choices("--type", type_text, TYPES)
-    with connect(bootstrap_server, read_properties(command_config)) as client:
+    with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         listed, failures = GroupAdmin(client).list_groups(states, types)
     rows = [
         {"group": group.group_id, "protocol_type": group.protocol_type, "state": group.state, "type": group.type}

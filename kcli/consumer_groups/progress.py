@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 LATEST, EARLIEST = -1, -2
-DEFAULT_TIMEOUT_MS = 5_000
+SEARCH_MS = 5_000
 
 
 class GroupProgress:
@@ -39,13 +39,16 @@ class GroupProgress:
 
 
 class ProgressReader:
-    """Reads again and again with `read`; times of records that are known already are not looked for once more."""
+    """Reads again and again with `read`; times of records that are known already are not looked for once more.
 
-    def __init__(self, client: NetworkClient, timeout_ms: float) -> None:
+    `search_ms` bounds how long the others are looked for at a time.
+    """
+
+    def __init__(self, client: NetworkClient, search_ms: float | None) -> None:
         self._admin = Admin(client)
         self._groups = GroupAdmin(client)
         self._times = RecordTimes(client)
-        self._timeout_ms = timeout_ms
+        self._search_ms = SEARCH_MS if search_ms is None else search_ms
 
     @property
     def groups(self) -> GroupAdmin:
@@ -90,7 +93,7 @@ class ProgressReader:
             if _place(row) in starts
         }
         now_ms = int(time.time() * 1000)
-        times = self._times.at(unread.values(), self._timeout_ms)
+        times = self._times.at(unread.values(), self._search_ms)
         for row in rows:
             if row["lag"] is not None:
                 position = unread.get(id(row))

@@ -27,17 +27,18 @@ from kcli.consumer_groups.reset_target import (
 )
 from kcli.consumer_groups.selection import (
     all_groups_option,
+    connect_in_time,
     find_groups,
     find_partitions,
     group_argument,
     group_option,
     named_groups,
+    timeout_option,
     topic_option,
 )
 from kcli.failures import UsageFailure, raise_failures
-from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
+from kcli.options import bootstrap_server_option, command_config_option, yes_option
 from kcli.output import TABLE, output_option, write_rows
-from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ PLAN_COLUMNS = {"GROUP": "group", "TOPIC": "topic", "PARTITION": "partition", "N
 @click.option("--execute", is_flag=True, help="Carry it out, and do not ask.")
 @click.option("--export", is_flag=True, help="Print the plan as a file for --from-file.")
 @yes_option
+@timeout_option
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -88,6 +90,7 @@ def reset_offsets(
     execute: bool,
     export: bool,
     yes: bool,
+    timeout_ms: int | None,
     bootstrap_server: str,
     command_config: str | None,
     output: str,
@@ -112,7 +115,7 @@ def reset_offsets(
     if from_file is not None and (topics or all_topics):
         raise UsageFailure("groups reset-offsets: --from-file names the partitions; leave --topic and --all-topics out")
     file_plan = None if from_file is None else read_plan(from_file, names)
-    with connect(bootstrap_server, read_properties(command_config)) as client:
+    with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         resetter = Resetter(client, topics, target, file_plan)
         resetter.plan(names)
         rows = resetter.rows()

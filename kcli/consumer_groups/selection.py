@@ -9,6 +9,8 @@ from __future__ import annotations
 import click
 
 from kcli.failures import UsageFailure
+from kcli.options import connect
+from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from kcore.client.admin import Admin
     from kcore.client.cluster import TopicPartition
     from kcore.client.group_admin import GroupAdmin, GroupListing
+    from kcore.client.network_client import NetworkClient
 
 CONSUMER_PROTOCOL = "consumer"
 
@@ -28,6 +31,21 @@ all_groups_option = click.option("--all-groups", is_flag=True, help="All consume
 topic_option = click.option(
     "--topic", "topics", multiple=True, metavar="TOPIC[:ID,...]", help="A topic or partitions of it; may be repeated."
 )
+timeout_option = click.option(
+    "--timeout",
+    "timeout_ms",
+    type=click.IntRange(1, 2**31 - 1),
+    metavar="MS",
+    help="How long a broker may take to answer. Default: request.timeout.ms of the client, 30 s.",
+)
+
+
+def connect_in_time(bootstrap_server: str, command_config: str | None, timeout_ms: int | None) -> NetworkClient:
+    """A client for the cluster, whose requests take as long as --timeout says."""
+    properties = read_properties(command_config)
+    if timeout_ms is not None:
+        properties["request.timeout.ms"] = str(timeout_ms)
+    return connect(bootstrap_server, properties)
 
 
 def named_groups(arguments: Iterable[str], options: Iterable[str], all_groups: bool) -> list[str] | None:

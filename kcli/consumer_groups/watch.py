@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import click
 
-from kcli.consumer_groups.description import timeout_option
-from kcli.consumer_groups.selection import all_groups_option, find_groups, group_argument, group_option, named_groups
-from kcli.options import bootstrap_server_option, command_config_option, connect
+from kcli.consumer_groups.selection import (
+    all_groups_option,
+    connect_in_time,
+    find_groups,
+    group_argument,
+    group_option,
+    named_groups,
+    timeout_option,
+)
+from kcli.options import bootstrap_server_option, command_config_option
 from kcli.output import JSON_LINES, TABLE, write_object
-from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ def watch(
     interval: float,
     iterations: int,
     rows: int,
-    timeout_ms: int,
+    timeout_ms: int | None,
     bootstrap_server: str,
     command_config: str | None,
     output: str,
@@ -67,7 +73,7 @@ def watch(
     All groups, or those that are named. Rates are those of the interval between two readings. Ctrl-C ends it.
     """
     names = named_groups(group_arguments, group_options, all_groups or not (group_arguments or group_options))
-    with connect(bootstrap_server, read_properties(command_config)) as client:
+    with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         views = take_views(client, names, timeout_ms, interval, iterations, verbose)
         if output == JSON_LINES:
             for view in views:
@@ -77,7 +83,12 @@ def watch(
 
 
 def take_views(
-    client: NetworkClient, names: list[str] | None, timeout_ms: int, interval_s: float, iterations: int, verbose: bool
+    client: NetworkClient,
+    names: list[str] | None,
+    timeout_ms: int | None,
+    interval_s: float,
+    iterations: int,
+    verbose: bool,
 ) -> Iterator[dict[str, Any]]:
     """A view at the end of each interval."""
     import time

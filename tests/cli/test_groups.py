@@ -243,6 +243,13 @@ def test_several_groups_and_one_that_is_missing(broker: BrokerProcess, kcli: Kcl
     assert {f"{group}-1", f"{group}-2"} <= {row["group"] for row in everything}
 
 
+def test_time_is_limited(broker: BrokerProcess, kcli: Kcli, group: str, topic: str) -> None:
+    commit(broker, group, topic, {0: 2})
+    for action in (("list",), ("describe", group), ("delete-offsets", group, "--topic", topic, "-y")):
+        assert kcli("groups", *action, "--timeout", "20000").code == 0
+    assert kcli("groups", "list", "--timeout", "0").code == 2
+
+
 def test_which_groups_has_to_be_said(kcli: Kcli) -> None:
     for arguments in (("describe",), ("delete", "x", "--all-groups"), ("reset-offsets", "--to-latest")):
         refused = kcli("groups", *arguments)
