@@ -5,7 +5,7 @@ A case is a step of a seeded life: something that happened, after which every in
 
 from __future__ import annotations
 
-from kcore.logger import LOGGERS, WARN, get_logger
+from kcore.logger import ERROR, LOGGERS, get_logger
 from tests.simulator.groups.group_life import GroupLife
 
 PACKAGES = ("kcore/coordinator/group",)
@@ -14,5 +14,5 @@ LOG = "kcore.coordinator.group"
 
 def run(seed: int) -> int:
     get_logger(LOG)
-    LOGGERS.set_level(LOG, WARN)  # a coordinator's every start would be told of
+    LOGGERS.set_level(LOG, ERROR)  # of every start, rebalance and refused append we know
     return GroupLife(seed).run()

@@ -76,7 +76,8 @@ class Client:
             self._life += 1
             self.is_paused = False
             self.join()
-            self._every(self.session_ms // 3, self._heartbeat)
+            # Whoever hears of a rebalance later than it may last is always late, with Kafka too.
+            self._every(min(self.session_ms, self.rebalance_ms) // 3, self._heartbeat)
             self._every(CONSUME_MS, self._consume)
 
     def die(self) -> None:
