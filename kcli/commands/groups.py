@@ -8,6 +8,7 @@ from kcli.action_group import ActionGroup
 from kcli.consumer_groups.deletion import delete, delete_offsets
 from kcli.consumer_groups.description import describe
 from kcli.consumer_groups.listing import list_groups
+from kcli.consumer_groups.regex import validate_regex
 from kcli.consumer_groups.reset import reset_offsets
 from kcli.consumer_groups.watch import watch
 
@@ -23,3 +24,4 @@ command.add_command(watch)
 command.add_command(reset_offsets)
 command.add_command(delete)
 command.add_command(delete_offsets)
+command.add_command(validate_regex)

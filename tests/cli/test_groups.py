@@ -504,6 +504,19 @@ def test_a_reset_is_asked_about_on_a_terminal(broker: BrokerProcess, kcli: Kcli,
         assert row["current_offset"] == expected
 
 
+def test_a_regular_expression_is_judged(offline: Kcli) -> None:
+    assert offline("groups", "--validate-regex", "orders-(a|b)+") == (
+        0,
+        "The regular expression `orders-(a|b)+` is valid.\n",
+        "",
+    )
+    refused = offline("groups", "validate-regex", "orders-(", "-o", "json")
+    assert (refused.code, json.loads(refused.stdout)[0]["valid"]) == (1, False)
+    assert refused.stderr.startswith("kcli: the regular expression `orders-(` is invalid: ")
+    # A look-ahead, which Java has and RE2 has not.
+    assert offline("groups", "validate-regex", "a(?=b)").code == 1
+
+
 def test_nobody_answers(offline: Kcli) -> None:
     result = offline("groups", "list", "--bootstrap-server", "127.0.0.1:1")
     assert (result.code, result.stdout) == (3, "")
