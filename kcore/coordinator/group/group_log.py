@@ -88,11 +88,12 @@ class GroupLog:
         """Every batch that is there by now, in order; raises KafkaStorageError where one cannot be read."""
         offset = self._partition.log.start_offset
         end = self._partition.log.end_offset
+        limit_bytes = self._partition.log.decompressed_limit_bytes
         while offset < end:
             outcome = self._partition.fetch(offset, chunk_bytes, LOG_END)
             if outcome.error or not outcome.records:
                 raise KafkaStorageError(f"{self} cannot be read at offset {offset} (error {outcome.error})")
-            for batch in decode_batches(outcome.records):
+            for batch in decode_batches(outcome.records, decompressed_limit_bytes=limit_bytes):
                 yield batch
                 offset = batch.next_offset
 

@@ -41,6 +41,7 @@ class KeptLog:
     topic = "__consumer_offsets"
     index = 0
     start_offset = 0
+    decompressed_limit_bytes = 1 << 20
 
     def __init__(self, chance: Random) -> None:
         self.latest: dict[bytes, bytes | None] = {}
