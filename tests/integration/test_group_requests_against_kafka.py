@@ -1,4 +1,7 @@
-"""Groups, request by request: the same scripts here and on Apache Kafka 3.9, equal answers field by field."""
+"""Groups, request by request: the same scripts here and on Apache Kafka 3.9 and 4, equal answers field by field.
+
+The two have different coordinators: `kafka.coordinator.group.GroupCoordinator`, and `GroupMetadataManager` in Java.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
 }
-UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID = 25, 82
 # Long enough for what a script does before, on a machine that is busy.
 SOON_MS = 1_500
 VERSIONS = range(10)
@@ -29,12 +31,12 @@ VERSIONS = range(10)
 Script = Callable[[Stage], None]
 
 
-@pytest.fixture(scope="module")
-def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[int]]:
+@pytest.fixture(scope="module", params=["3.9", "4"])
+def ports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[int]]:
     """Apache Kafka's port and ours, both ready for groups and with one topic."""
     directory: Path = tmp_path_factory.mktemp("groups")
     with (
-        ApacheKafka("3.9", directory / "kafka", SETTINGS) as kafka,
+        ApacheKafka(request.param, directory / "kafka", SETTINGS) as kafka,
         BrokerProcess(directory / "ours", SETTINGS) as ours,
     ):
         for port in (kafka.port, ours.port):
