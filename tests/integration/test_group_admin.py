@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
@@ -130,3 +131,41 @@ def test_what_fails_is_told_beside_what_does_not(broker: BrokerProcess, client: 
     assert outcomes["parts"] is None
     assert isinstance(outcomes["nobody"], GroupIdNotFoundError)
     assert not isinstance(outcomes["nobody"], NonEmptyGroupError)
+
+
+def work(broker: BrokerProcess, topic: str, group: str, **settings: str) -> None:
+    """A member joins, commits and leaves."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_server, "group.id": group, **settings})
+    consumer.subscribe([topic])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    consumer.commit(offsets=[Place(topic, 0, 1)], asynchronous=False)
+    consumer.close()
+
+
+def test_what_was_deleted_stays_deleted_after_a_kill(tmp_path: Path) -> None:
+    """Groups of every kind, and offsets of a group that goes on: a load finds neither."""
+    with BrokerProcess(tmp_path / "data") as broker:
+        create_topic(broker, "kept")
+        for suffix in ("gone", "left"):
+            commit(broker, "kept", [f"simple-{suffix}"])
+            work(broker, "kept", f"classic-{suffix}")
+            work(broker, "kept", f"consumer-{suffix}", **{"group.protocol": "consumer"})
+        with NetworkClient(broker.bootstrap_server) as client:
+            admin = GroupAdmin(client)
+            before, _ = admin.list_groups()
+            gone = [group.group_id for group in before if group.group_id.endswith("-gone")]
+            assert len(gone) == 3
+            assert set(admin.delete_groups(gone).values()) == {None}
+            assert admin.delete_offsets("classic-left", [TopicPartition("kept", 0)]) == {
+                TopicPartition("kept", 0): None
+            }
+        broker.restart(kill=True)
+        with NetworkClient(broker.bootstrap_server) as client:
+            admin = GroupAdmin(client)
+            after, _ = admin.list_groups()
+            assert after == [group for group in before if group.group_id not in gone]
+            assert {group.type for group in after} == {"Classic", "Consumer"}
+            offsets = admin.committed_offsets([*gone, "classic-left", "consumer-left"])
+        assert offsets.pop("consumer-left") == {TopicPartition("kept", 0): (1, -1, "")}
+        assert all(committed == {} for committed in offsets.values())
