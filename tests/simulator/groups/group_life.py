@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from kcore.config.broker import BrokerConfig
-from tests.simulator.groups.client import FENCED, STABLE, Client
+from tests.simulator.groups.client import DOWN, FENCED, STABLE, Client
 from tests.simulator.groups.clockwork import Clockwork
 from tests.simulator.groups.kept_log import KeptLog
 from tests.simulator.groups.service import Service
@@ -76,7 +76,7 @@ class GroupLife:
             self.clockwork.schedule(self.chance.randrange(5_000), client.start)
         self._storm_on()
         while self.clockwork.steps < self.storm_steps:
-            self._step()
+            assert self._step()
         self._calm_down()
         end_ms = self.clockwork.now_ms + CALM_MS
         while self._what_is_amiss() and self.clockwork.now_ms < end_ms:
@@ -88,14 +88,17 @@ class GroupLife:
         return self.clockwork.steps
 
     def _run_until(self, end_ms: int) -> None:
-        while self.clockwork.now_ms < end_ms:
-            self._step()
+        while self.clockwork.now_ms < end_ms and self._step():
+            pass
 
-    def _step(self) -> None:
-        assert self.clockwork.step()
+    def _step(self) -> bool:
+        """False when nothing will ever happen again: everyone was fenced."""
+        if not self.clockwork.step():
+            return False
         self.witness.look()
         if self.service.life.is_over or (not self.is_calm and self.chance.random() < self.crash_at_any_step):
             self._begin_again()
+        return True
 
     def _begin_again(self) -> None:
         self.service.restart()
@@ -218,6 +221,10 @@ class GroupLife:
         self._begin_again()
         for client in self.clients:
             client.is_paused = False
+            # An instance whose processes shut each other out is started by whoever watches over it.
+            twins = [other for other in self.clients if other.identity == client.identity]
+            if client.state == FENCED and all(other.state == FENCED for other in twins):
+                client.state = DOWN
             client.start()
 
     def _what_is_amiss(self) -> str:

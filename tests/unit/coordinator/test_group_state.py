@@ -282,6 +282,17 @@ def test_request_that_its_client_has_given_up_is_answered() -> None:
     assert "fourth" not in world.answers
 
 
+def test_sync_that_waits_is_answered_when_its_member_is_sent_away() -> None:
+    world = World()
+    leader, follower = world.stable(2)
+    world.join("leader", leader)
+    world.join("follower", follower)
+    world.sync("waits", follower)
+    assert world.leave(follower) == 0
+    assert world.answers["waits"]["error_code"] == codes.UNKNOWN_MEMBER_ID
+    assert world.heartbeat(leader) == codes.REBALANCE_IN_PROGRESS
+
+
 def test_member_whose_request_waits_is_alive_however_long_that_takes() -> None:
     world = World()
     leader, follower = world.stable(2)
