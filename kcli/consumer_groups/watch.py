@@ -90,11 +90,12 @@ def take_views(
     iterations: int,
     verbose: bool,
 ) -> Iterator[dict[str, Any]]:
-    """A view at the end of each interval."""
+    """A view at the end of each interval; a broker that does not answer later on is told of and asked again."""
     import time
 
     from kcli.consumer_groups.progress import ProgressReader
     from kcli.consumer_groups.watch_view import Reading, view
+    from kcore.client.errors import BrokerUnreachable, ClientTimeout
 
     reader = ProgressReader(client, timeout_ms)
 
@@ -107,7 +108,11 @@ def take_views(
     number = 0
     while iterations == 0 or number < iterations:
         time.sleep(interval_s)
-        after = read()
+        try:
+            after = read()
+        except (BrokerUnreachable, ClientTimeout) as error:
+            # What was seen last stays, until somebody answers again.
+            after = Reading(before.groups, [f"no broker answers: {error}"], time.monotonic())
         yield view(before, after, verbose)
         before = after
         number += 1

@@ -217,7 +217,13 @@ class GroupAdmin:
         def attempt() -> None:
             pending = [group_id for group_id in wanted if _passes(outcomes.get(group_id)) or group_id not in outcomes]
             for node, ids in self._by_coordinator(pending, outcomes).items():
-                outcomes.update(ask(node, ids))
+                try:
+                    outcomes.update(ask(node, ids))
+                except ClientError:
+                    # Whoever asks again is to look for the coordinator again.
+                    for group_id in ids:
+                        self._coordinators.pop(group_id, None)
+                    raise
             for group_id in wanted:
                 if _passes(outcomes.get(group_id)):
                     self._coordinators.pop(group_id, None)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
@@ -451,6 +453,31 @@ def test_groups_are_watched(broker: BrokerProcess, kcli: Kcli, group: str, topic
     assert rows(plain.stdout)[0][:3] == ["GROUP", "STATE", "MEMBERS"]
     assert rows(plain.stdout)[1][:5] == [group, "Empty", "0", "2", "3"]
     assert "group absent: " in plain.stdout
+
+
+def test_watching_outlives_a_broker(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        broker.create_topic("watched")
+        commit(broker, "watched", "watched", {0: 0})
+        command = [sys.executable, "-m", "kcli", "groups", "watch", "watched", "--interval", "0.1", "-o", "jsonl"]
+        environment = {**os.environ, "KCLI_BOOTSTRAP_SERVER": broker.bootstrap_server}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as watching:
+            try:
+                assert watching.stdout is not None
+                views = map(json.loads, watching.stdout)
+                seen = next(views)
+                assert seen["failures"] == []
+                broker.kill()
+                lost = next(view for view in views if view["failures"])
+                assert lost["groups"] == seen["groups"]
+                assert lost["failures"][0].startswith("no broker answers: ")
+                broker.start()
+                again = next(view for view in views if not view["failures"])
+                assert again["groups"] == seen["groups"]
+                watching.send_signal(signal.SIGINT)
+                assert watching.wait(TIMEOUT_S) == 130
+            finally:
+                watching.kill()
 
 
 def test_watching_on_a_terminal(broker: BrokerProcess, group: str, topic: str) -> None:
