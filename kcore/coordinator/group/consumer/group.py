@@ -44,7 +44,8 @@ TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
 
 
 class ConsumerGroup:
-    """One group. Members and targets by member id; `static_members` are member ids by instance id.
+    """One group. Members and targets by member id; `static_members` are member ids by instance id. `subscribed_names`
+    are all topics that members subscribe to, `patterns` by what they do so.
 
     `deadlines` say when a member's session ends, on the clock of timers; `awaited` are members that were told to join
     again; `topics_resolved` are the topics that patterns
@@ -66,6 +67,7 @@ class ConsumerGroup:
         "is_resolving",
         "members",
         "metadata_hash",
+        "patterns",
         "resolved_regexes",
         "static_members",
         "subscribed_names",
@@ -85,6 +87,7 @@ class ConsumerGroup:
         self.targets: dict[str, Assignment] = {}
         self.resolved_regexes: dict[str, ResolvedRegex] = {}
         self.subscribed_names: frozenset[str] = frozenset()
+        self.patterns: frozenset[str] = frozenset()
         self._owners: dict[bytes, dict[int, str]] = {}
         self.deadlines: dict[str, int] = {}
         self.awaited: set[str] = set()
@@ -127,13 +130,9 @@ class ConsumerGroup:
         """Those that speak the classic protocol."""
         return [member.member_id for member in self.members.values() if member.uses_classic_protocol]
 
-    def regexes(self) -> frozenset[str]:
-        """The patterns that members subscribe by."""
-        return regexes_of(self.members.values())
-
     def current_hash(self, names: frozenset[str], image: MetadataImage) -> int:
         """The hash of topics as they are now; that of the last call is remembered while no topic changes."""
-        if image.topics is not self._hash_topics or names != self._hash_names:
+        if image.topics is not self._hash_topics or (names is not self._hash_names and names != self._hash_names):
             self._hash_value = metadata_hash(names, image)
             self._hash_topics, self._hash_names = image.topics, names
         return self._hash_value
@@ -276,6 +275,7 @@ class ConsumerGroup:
 
     def _note_subscriptions(self) -> None:
         self.subscribed_names = names_of(self.members.values(), self.resolved_regexes)
+        self.patterns = regexes_of(self.members.values())
 
 
 def names_of(members: Iterable[ConsumerMember], resolved: Mapping[str, ResolvedRegex]) -> frozenset[str]:

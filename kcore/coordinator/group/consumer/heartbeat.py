@@ -196,17 +196,27 @@ def replacement(group: ConsumerGroup, old_id: str, member: ConsumerMember) -> li
 
 
 def _updated(member: ConsumerMember, request: Message, client_id: str, client_host: str) -> ConsumerMember:
-    """What a request does not say stays."""
-    changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host, "classic": None}
-    for name in ("instance_id", "rack_id", "server_assignor", "subscribed_topic_regex"):
-        value = getattr(request, name, None)
-        if value is not None:
-            changes[name] = value
-    if request.rebalance_timeout_ms != NO_REBALANCE_TIMEOUT:
+    """What a request does not say stays; the same member if nothing is new."""
+    said = {
+        "instance_id": request.instance_id,
+        "rack_id": request.rack_id,
+        "server_assignor": request.server_assignor,
+        "subscribed_topic_regex": request.subscribed_topic_regex,
+        "client_id": client_id,
+        "client_host": client_host,
+    }
+    changes: dict[str, Any] = {
+        name: value for name, value in said.items() if value is not None and value != getattr(member, name)
+    }
+    if request.rebalance_timeout_ms not in (NO_REBALANCE_TIMEOUT, member.rebalance_timeout_ms):
         changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
     if request.subscribed_topic_names is not None:
-        changes["subscribed_topic_names"] = frozenset(request.subscribed_topic_names)
-    return member.replaced(**changes)
+        names = frozenset(request.subscribed_topic_names)
+        if names != member.subscribed_topic_names:
+            changes["subscribed_topic_names"] = names
+    if member.classic is not None:
+        changes["classic"] = None
+    return member.replaced(**changes) if changes else member
 
 
 def _is_full(request: Message) -> bool:
@@ -217,9 +227,9 @@ def _is_full(request: Message) -> bool:
 
 
 def _has_other_partitions(before: ConsumerMember, after: ConsumerMember) -> bool:
-    return {topic: held.keys() for topic, held in before.assigned.items()} != {
-        topic: held.keys() for topic, held in after.assigned.items()
-    }
+    return after.assigned is not before.assigned and {
+        topic: held.keys() for topic, held in before.assigned.items()
+    } != {topic: held.keys() for topic, held in after.assigned.items()}
 
 
 def _leave(group: ConsumerGroup, request: Message, moment: Moment) -> Decision:

@@ -47,42 +47,50 @@ class Progress:
         self._after = after
         self._reported = reported
         self._replaced_id = replaced_id
-        self._members = {member_id: member for member_id, member in group.members.items() if member_id != replaced_id}
-        self._members[after.member_id] = after
-        self._targets = dict(group.targets)
-        if replaced_id is not None:
-            self._targets[after.member_id] = self._targets.pop(replaced_id, {})
+        # Most requests change nothing, and have none of what follows made.
+        self._has_changed = after is not before or replaced_id is not None or after.member_id not in group.members
+
+    def _members(self) -> dict[str, ConsumerMember]:
+        """The members as they will be."""
+        members = {
+            member_id: member for member_id, member in self._group.members.items() if member_id != self._replaced_id
+        }
+        members[self._after.member_id] = self._after
+        return members
+
+    def _target_before(self) -> Assignment:
+        """What the member has as target so far, or the one whose place it takes."""
+        return self._group.targets.get(self._replaced_id or self._after.member_id, {})
 
     def make(self) -> ConsumerMember:
         """The member after the request. Raises InvalidRegularExpressionError, FencedMemberEpochError."""
-        group = self._group
-        if self._before != self._after or self._after.member_id not in group.members:
-            self._decision.records.append(records.member(group.group_id, self._after))
-        have_names_changed = self._before.subscribed_topic_names != self._after.subscribed_topic_names
-        has_regex_changed = (self._before.subscribed_topic_regex or "") != (self._after.subscribed_topic_regex or "")
-        is_resolved = self._update_regexes(has_regex_changed)
+        group, before, after = self._group, self._before, self._after
+        if self._has_changed and (before != after or after.member_id not in group.members):
+            self._decision.records.append(records.member(group.group_id, after))
+        have_names_changed = before.subscribed_topic_names != after.subscribed_topic_names
+        has_regex_changed = (before.subscribed_topic_regex or "") != (after.subscribed_topic_regex or "")
+        is_resolved = has_regex_changed and self._change_regex()
+        if has_regex_changed or group.patterns:
+            patterns = regexes_of(self._members().values()) if self._has_changed else group.patterns
+            self._decision.regexes = regular_expressions.to_resolve(group, patterns, self._moment)
         epoch = self._raise_epoch(have_names_changed or is_resolved)
         epoch, target = self._update_target(epoch)
         return self._reconcile(epoch, target, have_names_changed or has_regex_changed)
 
-    def _update_regexes(self, has_changed: bool) -> bool:
+    def _change_regex(self) -> bool:
         """Whether the member turned to a pattern whose topics are known already."""
         group, old, new = self._group, self._before.subscribed_topic_regex, self._after.subscribed_topic_regex
-        is_resolved = False
-        if has_changed:
-            if old and old not in regexes_of(self._members.values()) and old in group.resolved_regexes:
-                self._decision.records.append(records.regex_tombstone(group.group_id, old))
-            if new and new not in group.regexes():
-                regular_expressions.check(new)
-            is_resolved = bool(new) and new in group.resolved_regexes
-        self._decision.regexes = regular_expressions.to_resolve(group, regexes_of(self._members.values()), self._moment)
-        return is_resolved
+        if old and old in group.resolved_regexes and old not in regexes_of(self._members().values()):
+            self._decision.records.append(records.regex_tombstone(group.group_id, old))
+        if new and new not in group.patterns:
+            regular_expressions.check(new)
+        return bool(new) and new in group.resolved_regexes
 
     def _raise_epoch(self, is_asked_for: bool) -> int:
         group = self._group
         names = group.subscribed_names
-        if self._before != self._after or self._replaced_id is not None:
-            names = names_of(self._members.values(), group.resolved_regexes)
+        if self._has_changed:
+            names = names_of(self._members().values(), group.resolved_regexes)
         now = group.current_hash(names, self._moment.image)
         if not is_asked_for and now == group.metadata_hash:
             return group.epoch
@@ -95,8 +103,10 @@ class Progress:
     def _update_target(self, epoch: int) -> tuple[int, Assignment]:
         group = self._group
         if epoch <= group.assignment_epoch:
-            return group.assignment_epoch, self._targets.get(self._after.member_id, {})
-        changes, assigned = new_target(group, epoch, self._members, self._targets, self._moment)
+            return group.assignment_epoch, self._target_before()
+        targets = dict(group.targets)
+        targets[self._after.member_id] = self._target_before()
+        changes, assigned = new_target(group, epoch, self._members(), targets, self._moment)
         self._decision.records += changes
         return epoch, assigned.get(self._after.member_id, {})
 

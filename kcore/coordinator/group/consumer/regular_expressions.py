@@ -71,7 +71,7 @@ def resolve(patterns: Iterable[str], image: MetadataImage, wall_ms: int) -> dict
 def on_resolved(group: ConsumerGroup, resolved: Mapping[str, ResolvedRegex], moment: Moment) -> Decision:
     """Keeps what was found; the group's epoch rises if that changes what it subscribes to."""
     decision = Decision()
-    patterns = group.regexes()
+    patterns = group.patterns
     after = dict(group.resolved_regexes)
     has_changed = False
     for pattern, regex in resolved.items():
