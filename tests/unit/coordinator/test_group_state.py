@@ -342,6 +342,17 @@ def test_full_group_forgets_an_id_that_it_handed_out() -> None:
     answer = world.join("too late", told["member_id"])
     assert answer is not None
     assert (answer["error_code"], answer["member_id"]) == (codes.GROUP_MAX_SIZE_REACHED, "")
+    assert not world.group.members.pending_ids
+    assert not [name for name in world.timers if name[0] == "pending"]
+
+
+def test_sync_in_a_stable_group_is_a_sign_of_life() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    for number in range(5):
+        world.advance(SESSION_MS - 1)
+        world.sync(number, member)
+    assert member in world.group.members
 
 
 def test_end_answers_everyone_and_leaves_no_timer() -> None:

@@ -124,6 +124,7 @@ def test_members_go_on_after_a_restart_without_a_rebalance() -> None:
     answer = world.sync("sync", follower)
     assert answer is not None
     assert answer["assignment"] == follower.encode()
+    assert (answer["protocol_type"], answer["protocol_name"]) == ("consumer", "range")
     # One that joins again with what it said before is told of its generation; with more it may ask for a rebalance.
     answer = world.join("join", follower)
     assert answer is not None

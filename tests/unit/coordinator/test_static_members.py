@@ -156,6 +156,19 @@ def test_member_that_is_away_keeps_its_place_over_a_rebalance() -> None:
     assert world.group.state == STABLE, "it owes no SyncGroup any more, under either id"
 
 
+def test_member_that_came_back_owes_the_sync_of_the_one_before() -> None:
+    world = World()
+    dynamic, static = world.stable_with([None, "i"], session_ms=10 * REBALANCE_MS)
+    world.join("again", dynamic, session_ms=10 * REBALANCE_MS)
+    world.advance(REBALANCE_MS)
+    world.sync("sync", dynamic, {dynamic: b"1", static: b"2"})
+    back = world.join("back", instance="i", session_ms=10 * REBALANCE_MS)
+    assert back is not None
+    world.advance(REBALANCE_MS)
+    assert back["member_id"] not in world.group.members
+    assert world.group.state == PREPARING_REBALANCE
+
+
 def test_member_that_never_asks_for_its_part_is_out() -> None:
     world = World()
     dynamic, static = world.stable_with([None, "i"], session_ms=10 * REBALANCE_MS)
@@ -197,14 +210,15 @@ def test_group_whose_members_are_all_away_waits_for_them() -> None:
 
 def test_group_that_allows_no_time_does_not_spin_while_everyone_is_away() -> None:
     world = World()
-    world.stable_with(["i", "j"], rebalance_ms=0, session_ms=SESSION_MS)
-    world.join("newcomer", rebalance_ms=0)
-    world.leave(world.group.leader_id or "")
-    rings = 0
-    while world.timers.get(("rebalance",)) is not None and rings < 1_000:
-        world.advance(100)
-        rings += 1
-    assert rings <= SESSION_MS // 100 + 1
+    leader, follower = world.stable_with(["i", "j"])
+    for member_id in (leader, follower):
+        world.group.members[member_id].profile.rebalance_timeout_ms = 0
+    world.join("newcomer", instance="k", rebalance_ms=0)
+    newcomer = next(member_id for member_id in world.group.members if member_id not in (leader, follower))
+    world.leave(newcomer)
+    world.now_ms = world.timers["rebalance",]
+    world.carry_out(world.group.on_timer(("rebalance",), world.now_ms))
+    assert world.timers["rebalance",] > world.now_ms
 
 
 def test_member_goes_with_its_session_like_any_other() -> None:
