@@ -2,8 +2,9 @@
 
     key: {"type":"1","data":{...}} payload: {"version":"3","data":{...}}
 
-Key versions 0 and 1 are committed offsets, 2 is a group. What members hand to one another is decoded too where it is
-the consumer protocol's. A record that cannot be read is named as such and the rest goes on.
+Key versions 0 and 1 are committed offsets, 2 is a classic group, 3 to 8 and 16 belong to consumer groups. What members
+hand to one another is decoded too where it is the consumer protocol's. A record that cannot be read is named as such
+and the rest goes on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import base64
 
 from kcli.output import to_json
+from kcore import uuid
 from kcore.errors import KafkaError
 from kcore.protocol import records
 from kcore.protocol.message import Message
@@ -20,9 +22,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from kcore.protocol.notation import Field
+
     Row = dict[str, Any]
 
+OFFSET_KEY_VERSIONS = (0, 1)
 GROUP_KEY_VERSION = 2
+# Of keys of other versions, the types of key and value, by the name that both begin with.
+CONSUMER_GROUP_KINDS = {
+    3: "CONSUMER_GROUP_METADATA",
+    4: "CONSUMER_GROUP_PARTITION_METADATA",
+    5: "CONSUMER_GROUP_MEMBER_METADATA",
+    6: "CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA",
+    7: "CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER",
+    8: "CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT",
+    16: "CONSUMER_GROUP_REGULAR_EXPRESSION",
+}
 CONSUMER_PROTOCOL = "consumer"
 DELETED = "<DELETE>"
 
@@ -35,19 +50,30 @@ def decode_offsets_record(row: Row) -> tuple[str | None, str | None]:
     try:
         return _decode(key, value)
     except KafkaError as error:
-        if len(key) >= records.VERSION_SIZE and records.version_of(key) > GROUP_KEY_VERSION:
+        if len(key) >= records.VERSION_SIZE and not _is_known(records.version_of(key)):
             return f"Unknown record type {records.version_of(key)} at offset {offset}, skipping.", None
         return f"Error at offset {offset}, skipping. {error}", None
 
 
+def _is_known(version: int) -> bool:
+    return version in OFFSET_KEY_VERSIONS or version == GROUP_KEY_VERSION or version in CONSUMER_GROUP_KINDS
+
+
+def _types(version: int) -> tuple[records.VersionedType, records.VersionedType]:
+    """Of a key of this version, and of its value; an unknown one is read as an offset's, which fails."""
+    if version == GROUP_KEY_VERSION:
+        return records.GROUP_METADATA_KEY, records.GROUP_METADATA_VALUE
+    name = CONSUMER_GROUP_KINDS.get(version, "OFFSET_COMMIT")
+    return getattr(records, f"{name}_KEY"), getattr(records, f"{name}_VALUE")
+
+
 def _decode(key: bytes, value: bytes | None) -> tuple[str, str]:
-    is_group = records.version_of(key) >= GROUP_KEY_VERSION
-    key_type = records.GROUP_METADATA_KEY if is_group else records.OFFSET_COMMIT_KEY
+    key_type, value_type = _types(records.version_of(key))
+    is_group = value_type is records.GROUP_METADATA_VALUE
     version, message = key_type.decode(key)
     text = to_json({"type": str(version), "data": to_fields(message, version)})
     if value is None:
         return text, DELETED
-    value_type = records.GROUP_METADATA_VALUE if is_group else records.OFFSET_COMMIT_VALUE
     version, message = value_type.decode(value)
     fields = to_fields(message, version)
     if is_group and message.protocol_type == CONSUMER_PROTOCOL:
@@ -67,19 +93,28 @@ def _inner(kind: records.VersionedType, data: bytes) -> Any:
 
 
 def to_fields(message: Message, version: int) -> dict[str, Any]:
-    """The fields that this version of the message has, under Kafka's names; bytes in base64."""
+    """The fields that this version of the message has, under Kafka's names; bytes in base64, uuids as Kafka has them.
+
+    Tagged fields that say nothing are left out, as they are on the wire.
+    """
     return {
-        _camel_case(field.name): _plain(getattr(message, field.name), version)
+        _camel_case(field.name): _plain(getattr(message, field.name), version, field.element == "uuid")
         for field in message._struct.fields
-        if includes(field.versions, version)
+        if includes(field.versions, version) and not _says_nothing(field, getattr(message, field.name))
     }
 
 
-def _plain(value: object, version: int) -> object:
+def _says_nothing(field: Field, value: object) -> bool:
+    return field.tag >= 0 and not field.has_fresh_default and value == field.default
+
+
+def _plain(value: object, version: int, is_uuid: bool = False) -> object:
+    if is_uuid and isinstance(value, bytes):
+        return uuid.to_text(value)
     if isinstance(value, Message):
         return to_fields(value, version)
     if isinstance(value, list):
-        return [_plain(item, version) for item in value]
+        return [_plain(item, version, is_uuid) for item in value]
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode()
     return value

@@ -1,6 +1,6 @@
 """What a cluster may agree on before it is used: features and their levels (KIP-584, `Feature` of Kafka).
 
-    group.version        1: the group protocol of KIP-848
+    group.version        1: the group protocol of KIP-848, which is on here by group.coordinator.rebalance.protocols
     transaction.version  1: flexible fields in transaction state; 2: a new epoch for every transaction (KIP-890)
 
 A feature is worth naming once a level above 0 exists here, and then one line of the table says so: until then it is not

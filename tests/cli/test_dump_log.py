@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kcore.coordinator.group.consumer import records as group_records
+from kcore.coordinator.group.consumer.member import ClassicMember, ConsumerMember
+from kcore.coordinator.group.consumer.subscription import ResolvedRegex
 from kcore.record.crc import checksum
 from kcore.record.encoder import encode_batch
 from tests.broker_process import BrokerProcess
@@ -51,8 +54,8 @@ def write_indexes(log: Path, batches: int = 3) -> None:
     log.with_suffix(".timeindex").write_bytes(b"".join(times))
 
 
-def kafkas_dump(checkout: Path, *arguments: str | Path) -> str:
-    command = [checkout / "bin" / "kafka-run", "3.9", "DumpLogSegments", *arguments]
+def kafkas_dump(checkout: Path, *arguments: str | Path, version: str = "3.9") -> str:
+    command = [checkout / "bin" / "kafka-run", version, "DumpLogSegments", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -112,6 +115,34 @@ def test_kafkas_tool_agrees_on_files_of_a_broker(tmp_path: Path, checkout: Path,
     ours = offline("dump-log", offsets, "--offsets-decoder")
     assert ours.stdout == kafkas_dump(checkout, "--files", offsets, "--offsets-decoder")
     assert '"group":"g"' in ours.stdout
+
+
+@pytest.mark.needs("java", "mvn")
+def test_kafkas_tool_agrees_on_groups_of_the_consumer_protocol(tmp_path: Path, checkout: Path, offline: Kcli) -> None:
+    topic = bytes(range(16))
+    member = ConsumerMember(
+        "m",
+        instance_id="i",
+        subscribed_topic_names=frozenset(("b", "a")),
+        classic=ClassicMember(30_000, (("range", b"\x00\x01"),)),
+        assigned={topic: {0: 2, 3: 4}},
+    )
+    written = [
+        group_records.member("g", member),
+        group_records.member("g", member.replaced(classic=None, subscribed_topic_regex=None)),
+        group_records.group_epoch("g", 2, 0),
+        group_records.group_epoch("g", 3, -5),
+        group_records.target("g", "m", {topic: frozenset((3, 0))}),
+        group_records.target_epoch("g", 3, TIME),
+        group_records.current("g", member),
+        group_records.regex("g", "a.*", ResolvedRegex(frozenset(("b", "a")), 7, TIME)),
+        *group_records.group_tombstones("g", ["m"], ["a.*"]),
+    ]
+    path = tmp_path / f"{FIRST}.log"
+    path.write_bytes(encode_batch([(key, value, [], TIME) for key, value in written]))
+    ours = offline("dump-log", path, "--offsets-decoder")
+    assert ours.stdout == kafkas_dump(checkout, "--files", path, "--offsets-decoder", version="4")
+    assert ours.stdout.count('"groupId":"g"') == len(written)
 
 
 def test_json_lines(tmp_path: Path, offline: Kcli) -> None:
