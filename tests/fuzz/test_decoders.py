@@ -12,7 +12,15 @@ from tests.fuzz.targets import NAMES, Target, load_target
 from tests.fuzz.worker import peak_bytes
 
 # About two seconds each in the release build.
-CASES = {"frames": 600, "headers": 8000, "batches": 6000, "indexes": 3000, "snapshots": 6000, "checkpoints": 8000}
+CASES = {
+    "frames": 600,
+    "headers": 8000,
+    "batches": 6000,
+    "indexes": 3000,
+    "snapshots": 6000,
+    "checkpoints": 8000,
+    "group_log": 500,
+}
 SEEDS_OF_APIS, CASES_OF_AN_API = 48, 150
 GROWTH_BYTES = 256 << 20
 

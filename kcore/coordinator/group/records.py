@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 
 from kcore.coordinator.group.offsets import NO_EXPIRY, CommittedOffset
+from kcore.errors import InvalidRecordError
 from kcore.protocol.records import GROUP_METADATA_KEY, GROUP_METADATA_VALUE, OFFSET_COMMIT_KEY, OFFSET_COMMIT_VALUE
 
 TYPE_CHECKING = False
@@ -47,6 +48,7 @@ OFFSET_COMMIT_VALUE_VERSION = 3
 EXPIRING_OFFSET_COMMIT_VALUE_VERSION = 1
 GROUP_METADATA_VALUE_VERSION = 3
 NO_TIMEOUT = -1
+LAST_NUMBER = 2**31 - 1
 
 OFFSET_KEY_HEAD = struct.Struct(">hh")  # version, length of the group
 LENGTH = struct.Struct(">h")
@@ -117,6 +119,12 @@ class GroupMetadata:
         self.leader_id = leader_id
         self.current_state_timestamp_ms = current_state_timestamp_ms
         self.members = members
+
+
+def check_not_last(what: str, number: int) -> None:
+    """Generations and epochs are counted up in 32 bits; nobody gets that far, but a record can say anything."""
+    if number >= LAST_NUMBER:
+        raise InvalidRecordError(f"No {what} can follow {number}")
 
 
 # --- committed offsets ----------------------------------------------------------------------------------------------
@@ -247,8 +255,16 @@ def decode_group_metadata_key(key: bytes) -> str:
 
 
 def decode_group_metadata_value(value: bytes) -> GroupMetadata:
-    """A classic group's state, whichever version it was written in."""
+    """A classic group's state, whichever version it was written in.
+
+    Raises InvalidRecordError for one that no group can be in.
+    """
     _, fields = GROUP_METADATA_VALUE.decode(value)
+    check_not_last("generation", fields.generation)
+    for ids in ([each.member_id for each in fields.members], [each.group_instance_id for each in fields.members]):
+        named = [each for each in ids if each is not None]
+        if len(set(named)) < len(named):
+            raise InvalidRecordError("Two members have the same id")
     members = [
         MemberMetadata(
             member.member_id,

@@ -102,6 +102,8 @@ class Replay:
 
     def _take_consumer_group(self, key: bytes, value: bytes | None) -> None:
         kind, what, content = consumer_records.decode(key, value)
+        if kind == consumer_records.GROUP_EPOCH and content is not None:
+            records.check_not_last("epoch", content.epoch)
         group = self.consumer_groups.get(what.group_id)
         if group is None:
             if content is None:

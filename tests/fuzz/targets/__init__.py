@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
-NAMES = ("frames", "headers", "batches", "indexes", "snapshots", "checkpoints", "apis")
+NAMES = ("frames", "headers", "batches", "indexes", "snapshots", "checkpoints", "group_log", "apis")
 
 
 class Target:

@@ -42,5 +42,13 @@ def encoded_assignment(owned: OwnedPartitions, metadata: bytes, image: MetadataI
         for topic, held in owned.items()
         if topic in image.topics_by_id
     ]
-    version = min(version_of(metadata), CONSUMER_PROTOCOL_ASSIGNMENT.latest_version)
-    return CONSUMER_PROTOCOL_ASSIGNMENT.encode(version, {"assigned_partitions": rows})
+    return CONSUMER_PROTOCOL_ASSIGNMENT.encode(assignment_version(metadata), {"assigned_partitions": rows})
+
+
+def assignment_version(metadata: bytes) -> int:
+    """The newest version that both sides know; 0 where bytes that were read back name none."""
+    try:
+        version = version_of(metadata)
+    except ProtocolError:
+        version = 0
+    return min(max(version, 0), CONSUMER_PROTOCOL_ASSIGNMENT.latest_version)

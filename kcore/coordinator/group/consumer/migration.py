@@ -129,13 +129,14 @@ def becomes_classic(leaving: Collection[ConsumerMember], staying: Sequence[Consu
         and 0 < len(staying) <= settings.classic_max_size
         and all(member.uses_classic_protocol for member in staying)
         and any(not member.uses_classic_protocol for member in leaving)
+        # Whoever joined was made to fit; what was read back may be anything.
+        and bool(_common_protocols(staying))
     )
 
 
 def downgrade(group: ConsumerGroup, epoch: int, staying: Sequence[ConsumerMember], moment: Moment) -> GroupMetadata:
     """The classic group that these members are, as it is kept; their first common protocol is the group's."""
-    common = [name for name, _ in _protocols(staying[0]) if all(name in dict(_protocols(each)) for each in staying)]
-    name = common[0]
+    name = _common_protocols(staying)[0]
     members = []
     for member in staying:
         metadata = dict(_protocols(member))[name]
@@ -154,6 +155,10 @@ def downgrade(group: ConsumerGroup, epoch: int, staying: Sequence[ConsumerMember
             )
         )
     return GroupMetadata(PROTOCOL_TYPE, epoch, name, staying[0].member_id, moment.wall_ms, members)
+
+
+def _common_protocols(members: Sequence[ConsumerMember]) -> list[str]:
+    return [name for name, _ in _protocols(members[0]) if all(name in dict(_protocols(each)) for each in members)]
 
 
 def _protocols(member: ConsumerMember) -> tuple[tuple[str, bytes], ...]:
