@@ -8,6 +8,8 @@
 
 A campaign that names its build, as fuzzers do, has `"build": "address"` there when that was the sanitizers'.
 
+A campaign that measures something beside, has its `"figures": {...}` there: of the seeds of that line.
+
 `clean` tells whether the tested packages were as committed. An interrupted run loses at most the seeds since its last
 line, which the next run takes up again: seeds are numbered on from the last line.
 """

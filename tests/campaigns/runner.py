@@ -27,11 +27,13 @@ class Campaign:
     packages: Sequence[str]
     run: Callable[[int], int | None]
     build: Callable[[], str] | None = None
+    figures: Callable[[], dict[str, object]] | None = None
 
     @classmethod
     def load(cls, name: str) -> Campaign:
         module = importlib.import_module(f"tests.campaigns.{name}")
-        return cls(name, module.PACKAGES, module.run, getattr(module, "build", None))
+        optional = (getattr(module, name, None) for name in ("build", "figures"))
+        return cls(name, module.PACKAGES, module.run, *optional)
 
 
 def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int | None) -> bool:
@@ -45,6 +47,8 @@ def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int 
     def keep(outcome: dict[str, object]) -> None:
         if campaign.build is not None:
             outcome = {**outcome, "build": campaign.build()}
+        if campaign.figures is not None:
+            outcome = {**outcome, "figures": campaign.figures()}
         ledger.append(campaign.packages, range(first, seed), count, time.monotonic() - started, outcome)
 
     with_signals = [signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)]

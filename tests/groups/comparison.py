@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tests.groups.player import StepResult
-from tests.interop.admin_scenario.differences import Difference, Expected, differences, expected
+from tests.interop.admin_scenario.differences import Difference, Expected, differences, expected, unexpected
 
 LIST = Path(__file__).with_name("differences.toml")
 
 # By the names of steps.
 Results: TypeAlias = dict[str, StepResult]
+
+
+def unlisted(scenario: str, ours: Results, kafka: Results, entries: list[Expected]) -> list[str]:
+    """The differences that no entry of the list covers, each with its step."""
+    found = found_differences(scenario, ours, kafka)
+    return [f"{step}: {one}" for step, ones in found.items() for one in unexpected(step, ones, entries)]
 
 
 def listed() -> list[Expected]:

@@ -75,6 +75,8 @@ class Evidence:
         self._synced: dict[str, list[Assignment]] = defaultdict(list)
         self._held: dict[str, dict[TopicPartition, Claim]] = defaultdict(dict)
         self._failures: list[str] = []
+        # Names of members that have heard that others took their places.
+        self.fenced: set[str] = set()
         # By client id: when it was last told that it is a member.
         self._confirmed_at: dict[str, int] = {}
         self._starved: list[str] = []
@@ -120,7 +122,14 @@ class Evidence:
             return
         partitions = frozenset(TopicPartition(*one) for one in decode_assignment(bytes(response.assignment)))
         generation = exchange.request.generation_id
-        given = Assignment(self.group, generation, name_of(exchange.client_id), partitions, exchange.answered_at)
+        given = Assignment(
+            self.group,
+            generation,
+            name_of(exchange.client_id),
+            partitions,
+            exchange.answered_at,
+            exchange.request.group_instance_id,
+        )
         self._synced[exchange.client_id].append(given)
         self.history.assignments.append(given)
 
@@ -157,6 +166,8 @@ class Evidence:
                     self._let_go(client_id, partitions, at)
             elif kind == "left":
                 self._let_go(client_id, list(self._held[client_id]), at)
+            elif kind == "fenced":
+                self.fenced.add(name_of(client_id))
             elif kind == "failed":
                 self._failures.append(f"{client_id}: {event['error']}")
             else:
@@ -202,10 +213,15 @@ class Evidence:
     def newest_generation(self) -> int:
         return max((given.generation for given in self.history.assignments), default=0)
 
-    def is_settled(self, living: Iterable[str], partitions: frozenset[TopicPartition]) -> bool:
-        """Whether the newest generation has exactly these processes, and each holds its share of all partitions."""
+    def is_settled(
+        self, living: Iterable[str], partitions: frozenset[TopicPartition], replaced: frozenset[str]
+    ) -> bool:
+        """Whether the newest generation has exactly these processes, and each holds its share of all partitions.
+
+        `replaced` are members whose place others have taken, within a generation.
+        """
         newest = self.newest_generation()
-        members = {given.member for given in self.history.assignments if given.generation == newest}
+        members = {given.member for given in self.history.assignments if given.generation == newest} - replaced
         client_ids = list(living)
         if members != {name_of(client_id) for client_id in client_ids}:
             return False

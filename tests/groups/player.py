@@ -10,11 +10,12 @@ A step's result, `StepResult.seen`, is plain data:
     commit errors   what clients' commits raised in their applications
     produced, read again      records of this step, and how many were read that some member had read before
     committed       the broker's answer for each partition
+    described       what DescribeGroups says of the group's state, protocol and number of members
 
 That a rebalance is in progress is told by whatever a member asks first, and how often a cooperative member is told of
-no partitions depends on who is faster: neither is written down. Someone who wakes up may read and try to commit, or
-not, before hearing that the group has gone on: of what it does then only the errors count, whatever it asked, and not
-what was read again.
+no partitions depends on who is faster: neither is written down. Someone who wakes up, or whose place was taken, may
+read and try to commit, or not, before hearing of it: of what it does then only the errors count, whatever it asked, and
+not what was read again. Where several act at once, neither that, nor who was told what, nor the generations count.
 
 How long the group took to be stable again after a death is measured, in `StepResult.stable_after_ms`; it is no part of
 what is compared. Every wait has the bound STEP_TIMEOUT_S, which is there against hanging only.
@@ -36,7 +37,7 @@ from kcore.protocol import apis
 from tests.groups.evidence import Evidence, Starved, name_of
 from tests.groups.member_process import MemberProcess
 from tests.groups.members.line_protocol import Settings
-from tests.groups.scenario import Action, Commits, Join, Kill, Leave, Pause, Resume, Scenario, Step
+from tests.groups.scenario import Action, Commits, Join, Kill, Leave, Pause, Replaced, Resume, Scenario, Step
 from tests.groups.tap import GroupTap
 from tests.invariants import history
 from tests.invariants.checker import check_history
@@ -69,6 +70,8 @@ MAX_POLL_INTERVAL_MS = 60_000
 class StepResult(NamedTuple):
     seen: dict[str, Any]
     stable_after_ms: float | None
+    # As it was played: longer than the scenario says where the machine was slow.
+    session_ms: int
 
 
 def play(
@@ -105,6 +108,7 @@ class Player:
         self.evidence = Evidence(self.group, scenario.session_ms)
         self.processes: dict[str, MemberProcess] = {}
         self.paused: set[str] = set()
+        self.replaced: set[str] = set()
         self.silent: set[str] = set()  # who does not commit
         self.starts: dict[str, int] = {}
         self.produced = 0
@@ -159,7 +163,7 @@ class Player:
 
     def _play(self, step: Step) -> StepResult:
         began = time.monotonic_ns()
-        waking = {name for action in step.actions if isinstance(action, Resume) for name in action.names}
+        waking = {name for action in step.actions if isinstance(action, Resume | Replaced) for name in action.names}
         died_at = None
         for action in step.actions:
             if isinstance(action, Kill | Pause):
@@ -172,7 +176,7 @@ class Player:
         generation_before = self.generation
         if step.settles:
             self._wait_until_settled(step)
-            if died_at is not None:
+            if died_at is not None and not any(isinstance(action, Join) for action in step.actions):
                 stable_after_ms = (self.evidence.settled_at() - died_at) / 1e6
             self._produce()
             self._wait_until_read(step)
@@ -188,18 +192,23 @@ class Player:
             "shares": self._shares(),
             "told": self._told_since(began) if is_steady else "by chance",
             "errors": self._errors_since(began, waking, is_steady),
-            "commit errors": self._commit_errors_since(began, waking),
+            "commit errors": self._commit_errors_since(began, waking, is_steady),
             "produced": self.produced - produced_before,
-            "read again": "some or none" if waking else again,
+            "read again": "some or none" if waking or step.at_once else again,
+            "described": self._described(),
             "committed": {str(partition.partition): self.committed[partition] for partition in sorted(self.partitions)},
         }
-        return StepResult(seen, stable_after_ms)
+        return StepResult(seen, stable_after_ms, self.scenario.session_ms)
 
     def _wait_until_settled(self, step: Step) -> None:
-        self._wait(step, lambda: self.evidence.is_settled(self._living(), self.partitions), "does not settle")
+        self._wait(
+            step,
+            lambda: self.evidence.is_settled(self._living(), self.partitions, frozenset(self.replaced)),
+            "does not settle",
+        )
 
     def _wait_until_read(self, step: Step) -> None:
-        """Every record, and everything committed by those that commit: by everybody, or by nobody."""
+        """Every record by somebody, and everything committed of what is owned by those that commit."""
         sent = [(send.partition, send.offset) for send in self.evidence.history.sends if send.offset is not None]
 
         def is_read() -> bool:
@@ -212,7 +221,7 @@ class Player:
         self._wait(step, is_read, "does not read and commit everything")
 
     def _wait(self, step: Step, condition: Any, complaint: str) -> None:
-        if not self.evidence.wait_for(condition, STEP_TIMEOUT_S):
+        if not self.evidence.wait_for(condition, STEP_TIMEOUT_S + self.scenario.session_ms / 1000):
             outputs = "".join(f"{one.client_id} wrote: {one.output()}\n" for one in self.processes.values())
             raise AssertionError(
                 f"{self.scenario.name!r}, step {step.name!r}: the group {complaint}\n{self.evidence.state()}\n{outputs}"
@@ -244,6 +253,16 @@ class Player:
 
     # What is written down
 
+    def _described(self) -> dict[str, Any]:
+        fields = {"groups": [self.group], "include_authorized_operations": False}
+        answer = self.client.request(apis.DESCRIBE_GROUPS, 5, fields).groups[0]
+        return {
+            "error": answer.error_code,
+            "state": answer.group_state,
+            "protocol": [answer.protocol_type, answer.protocol_data],
+            "members": len(answer.members),
+        }
+
     def _shares(self) -> dict[str, int] | list[int]:
         shares = self.evidence.shares(self._living())
         if any(self.scenario.members[name_of(client_id)].instance for client_id in shares):
@@ -265,7 +284,9 @@ class Player:
                 found.setdefault(one.member, set()).add(one.error if is_by_chance else f"{one.api} {one.error}")
         return {member: sorted(texts) for member, texts in sorted(found.items())}
 
-    def _commit_errors_since(self, began: int, waking: set[str]) -> list[str]:
+    def _commit_errors_since(self, began: int, waking: set[str], is_steady: bool) -> list[str]:
+        if not is_steady:
+            return ["by chance"]
         heard = [one for one in self.evidence.commits_heard if one.at >= began and one.member not in waking]
         return sorted({f"{one.member}: {one.error}" for one in heard if one.error})
 
@@ -284,7 +305,7 @@ class Player:
             for name in action.names:
                 self._act_on(action, name)
 
-    def _act_on(self, action: Leave | Kill | Pause | Resume, name: str) -> None:
+    def _act_on(self, action: Leave | Kill | Pause | Resume | Replaced, name: str) -> None:
         process = self.processes[name]
         if isinstance(action, Leave):
             process.tell(do="leave")
@@ -296,6 +317,10 @@ class Player:
             self.evidence.excused.add(process.client_id)
             process.stop()
             self.paused.add(name)
+        elif isinstance(action, Replaced):
+            self.replaced.add(name)
+            knows = self.evidence.wait_for(lambda: name in self.evidence.fenced, STEP_TIMEOUT_S)
+            assert knows, f"{name} is not fenced"
         else:
             self.paused.discard(name)
             process.resume()
@@ -323,6 +348,7 @@ class Player:
     def _forget(self, name: str) -> None:
         process = self.processes.pop(name)
         self.paused.discard(name)
+        self.replaced.discard(name)
         self.silent.discard(name)
         process.kill()
         self.evidence.on_death(process.client_id)
@@ -332,4 +358,6 @@ class Player:
             self._forget(name)
 
     def _living(self) -> list[str]:
-        return [process.client_id for name, process in self.processes.items() if name not in self.paused]
+        return [
+            process.client_id for name, process in self.processes.items() if name not in self.paused | self.replaced
+        ]

@@ -61,6 +61,12 @@ class Resume(NamedTuple):
     names: tuple[str, ...]
 
 
+class Replaced(NamedTuple):
+    """Others have joined under their instance ids: they are fenced (KIP-345), and this is over when they know it."""
+
+    names: tuple[str, ...]
+
+
 class Commits(NamedTuple):
     """From now on they commit what they have read, or do not."""
 
@@ -68,7 +74,7 @@ class Commits(NamedTuple):
     on: bool
 
 
-Action: TypeAlias = Join | Leave | Kill | Pause | Resume | Commits
+Action: TypeAlias = Join | Leave | Kill | Pause | Resume | Replaced | Commits
 
 
 class Step(NamedTuple):
@@ -111,6 +117,10 @@ def pause(*names: str) -> Pause:
 
 def resume(*names: str) -> Resume:
     return Resume(names)
+
+
+def replaced(*names: str) -> Replaced:
+    return Replaced(names)
 
 
 def commits(*names: str, on: bool) -> Commits:

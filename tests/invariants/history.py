@@ -117,13 +117,14 @@ class Committed(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What one generation of a group gave a member, by the answer to its SyncGroup."""
+    """What one generation of a group gave a member, by the answer to its SyncGroup; a static one has an `instance`."""
 
     group: str
     generation: int
     member: str
     partitions: frozenset[TopicPartition]
     at: int = 0
+    instance: str | None = None
 
 
 class Claim(NamedTuple):

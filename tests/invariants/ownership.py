@@ -15,7 +15,10 @@ from tests.invariants.violation import SHOWN, InvariantViolation
 
 
 def check_one_owner_per_generation(history: History) -> None:
-    """8: no two members of a generation were given the same partition, and no member was given two different shares."""
+    """8: no two members of a generation were given the same partition, and no member was given two different shares.
+
+    Static members of one instance id are one: the later process takes the place of the earlier, which is fenced.
+    """
     owners: dict[tuple[str, int, TopicPartition], Assignment] = {}
     shares: dict[tuple[str, int, str], Assignment] = {}
     for given in history.assignments:
@@ -24,8 +27,12 @@ def check_one_owner_per_generation(history: History) -> None:
             raise InvariantViolation(8, f"one generation gave {first}, and then {given}")
         for partition in given.partitions:
             owner = owners.setdefault((given.group, given.generation, partition), given)
-            if owner.member != given.member:
+            if identity(owner) != identity(given):
                 raise InvariantViolation(8, f"{partition} has two owners: {owner}, and {given}")
+
+
+def identity(given: Assignment) -> str:
+    return given.member if given.instance is None else f"instance {given.instance}"
 
 
 def check_generations_go_up(history: History) -> None:
@@ -40,14 +47,16 @@ def check_generations_go_up(history: History) -> None:
 
 def check_partitions_are_handed_over(history: History) -> None:
     """8: who is in the generation in which a partition goes to another has let go of it before the other has it."""
-    members = defaultdict(set)
+    members: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
     for given in history.assignments:
-        members[given.group, given.generation].add(given.member)
+        members[given.group, given.generation][given.member] = identity(given)
     by_partition: dict[tuple[str, TopicPartition], list[Claim]] = defaultdict(list)
     for claim in sorted(history.claims, key=lambda claim: claim.since):
         for before in by_partition[claim.group, claim.partition]:
             is_over = before.until is not None and before.until <= claim.since
-            if not is_over and before.member in members[claim.group, claim.generation]:
+            present = members[claim.group, claim.generation]
+            is_replaced = present.get(before.member) == present.get(claim.member)
+            if not is_over and before.member in present and not is_replaced:
                 raise InvariantViolation(8, f"{claim} began while {before} went on")
         by_partition[claim.group, claim.partition].append(claim)
 

@@ -114,6 +114,14 @@ def test_two_owners_are_found(spoil: Callable[[History], None]) -> None:
     assert found.value.number == 8
 
 
+def test_a_static_member_may_take_the_place_of_one_that_does_not_know_it_yet() -> None:
+    history = good_history()
+    history.assignments[2] = history.assignments[2]._replace(instance="static")
+    history.assignments.append(given(2, "c", P1, at=20)._replace(instance="static"))
+    history.claims.append(Claim("g", 2, "c", P1, 21, 29))
+    check_history(history)
+
+
 def test_reading_again_what_was_committed_is_found() -> None:
     history = good_history()
     history.commits[1] = history.commits[1]._replace(outcome=Outcome.ACKED, at=20)

@@ -42,6 +42,21 @@ def test_seeds_go_on_from_the_last_line(ledger: Ledger) -> None:
 
 
 @pytest.mark.needs("git")
+def test_figures_are_those_of_the_seeds_of_a_line(ledger: Ledger) -> None:
+    seen: list[int] = []
+
+    def figures() -> dict[str, object]:
+        told: dict[str, object] = {"largest": max(seen)}
+        seen.clear()
+        return told
+
+    campaign = Campaign("sample", ["setup.py"], run_of(seen).run, figures=figures)
+    assert run_campaign(campaign, ledger, 60, 3)
+    assert run_campaign(campaign, ledger, 60, 2)
+    assert [line["figures"] for line in entries(ledger)] == [{"largest": 2}, {"largest": 4}]
+
+
+@pytest.mark.needs("git")
 def test_violation_is_kept_with_its_seed(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     assert not run_campaign(run_of([], broken=2), ledger, 60, 10)
     (line,) = entries(ledger)

@@ -54,19 +54,24 @@ class ConfluentMember:
             first = self.consumer.poll(POLL_S)
             if first is None:
                 continue
-            self.take([first, *self.consumer.consume(AT_ONCE, 0)])
+            if not self.take([first, *self.consumer.consume(AT_ONCE, 0)]):
+                return self.line.wait_for_command()
         return command
 
-    def take(self, messages: list[Message]) -> None:
+    def take(self, messages: list[Message]) -> bool:
+        """False when it is a member no more, and cannot become one again."""
         good = []
         for message in messages:
             error = message.error()
+            if error is not None and error.fatal():
+                self.line.tell("fenced")
+                return False
             if error is not None:
                 self.line.tell("failed", error=error.name())
             else:
                 good.append(message)
         if not good:
-            return
+            return True
         records = [(one.topic(), one.partition(), one.offset(), (one.value() or b"").decode()) for one in good]
         self.line.tell("records", records=records)
         for topic, partition, offset, _ in records:
@@ -76,6 +81,7 @@ class ConfluentMember:
             self.read[topic, partition] = offset + 1
         if self.line.commits:
             self.commit()
+        return True
 
     def commit(self) -> None:
         """Everything read and not committed yet."""

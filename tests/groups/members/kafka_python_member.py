@@ -13,7 +13,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import FencedInstanceIdError, KafkaError
 
 from tests.groups.members.line_protocol import POLL_S, Line, Settings, settings_of_process
 
@@ -60,6 +60,10 @@ class KafkaPythonMember:
         while self.line.command() is None:
             try:
                 found = self.consumer.poll(timeout_ms=int(POLL_S * 1000))
+            except FencedInstanceIdError:
+                self.line.tell("fenced")
+                self.line.wait_for_command()
+                return
             except KafkaError as error:
                 self.line.tell("failed", error=type(error).__name__)
                 continue

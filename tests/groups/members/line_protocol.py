@@ -10,6 +10,7 @@
     {"event": "records", "records": [["t", 0, 17, "value"]]}
     {"event": "committed", "error": null}   what the client's synchronous commit answered, or the name of its error
     {"event": "failed", "error": "..."}     polling failed; the program goes on
+    {"event": "fenced"}                     another has this instance id: the program only waits to be told to leave
     {"event": "left"}                       the consumer is closed
 
 Every event has "at", nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share. "assigned" is stamped

@@ -19,6 +19,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.FencedInstanceIdException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** A member with Java's KafkaConsumer; line_protocol.py says what it hears and tells. */
@@ -91,6 +92,10 @@ public final class GroupMember implements ConsumerRebalanceListener {
             while (commands.poll() == null) {
                 try {
                     take(consumer.poll(POLL));
+                } catch (FencedInstanceIdException fenced) {
+                    tell("fenced", Map.of());
+                    commands.take();
+                    break;
                 } catch (KafkaException error) {
                     tell("failed", Map.of("error", error.getClass().getSimpleName()));
                 }
