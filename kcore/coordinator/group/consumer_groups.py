@@ -18,6 +18,7 @@ from kcore.coordinator.group.consumer import (
     removal,
 )
 from kcore.coordinator.group.consumer.decision import Decision, Moment
+from kcore.coordinator.group.consumer.description import describe
 from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.consumer.member import JOIN_EPOCH
 from kcore.logger import get_logger
@@ -80,6 +81,11 @@ class ConsumerGroups:
         if is_joining:
             return migration.upgrade(group, moment)
         raise errors.GroupIdNotFoundError(f"Group {request.group_id} is not a consumer group.")
+
+    def describe(self, group: ConsumerGroup) -> dict[str, Any]:
+        """One group of ConsumerGroupDescribe."""
+        surroundings = self._surroundings
+        return describe(group, surroundings.consumer_settings.assignors[0], surroundings.image)
 
     def carry_out(self, group: ConsumerGroup, decision: Decision, before: Sequence[Pair] = ()) -> int:
         """Writes and applies what was decided, starts and stops timers; the wire code of the writing.

@@ -16,7 +16,6 @@ from kcore import uuid
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
-from kcore.coordinator.group.consumer.heartbeat import check, failure
 from kcore.coordinator.group.descriptions import listing_filter
 from kcore.coordinator.group.group_log import GroupLog
 from kcore.coordinator.group.member import MemberProfile
@@ -237,6 +236,8 @@ class GroupCoordinator:
 
     def consumer_heartbeat(self, request: Message, version: int, client_id: str, client_host: str) -> Mapping[str, Any]:
         """ConsumerGroupHeartbeat: the fields of the answer."""
+        from kcore.coordinator.group.consumer.heartbeat import check, failure
+
         try:
             check(request, version, self._surroundings.consumer_settings.assignors)
         except KafkaError as error:

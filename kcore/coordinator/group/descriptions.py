@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kcore.coordinator.group.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from kcore.coordinator.group.rebalancing import STABLE
+from kcore.coordinator.group.state import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kcore.coordinator.group.state import Group
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
+
 
 CLASSIC, CONSUMER = "classic", "consumer"
 
@@ -50,8 +51,8 @@ class GroupDescription(NamedTuple):
 
 def list_group(group: Group | ConsumerGroup) -> GroupListing:
     """A group's line in a list."""
-    if isinstance(group, ConsumerGroup):
-        return GroupListing(group.group_id, PROTOCOL_TYPE, group.state, CONSUMER)
+    if not isinstance(group, Group):
+        return GroupListing(group.group_id, CONSUMER, group.state, CONSUMER)
     return GroupListing(group.group_id, group.protocol_type or "", group.state, CLASSIC)
 
 

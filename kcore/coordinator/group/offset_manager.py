@@ -7,20 +7,19 @@ Concurrency: every event takes the shard's lock; what `shard.py` calls in the co
 from __future__ import annotations
 
 from kcore.coordinator.group import codes
-from kcore.coordinator.group.consumer.commits import commit_errors
-from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.offset_expiry import expired_places
 from kcore.coordinator.group.offset_store import OffsetStore
+from kcore.coordinator.group.state import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, Offsets, TopicPartition
     from kcore.coordinator.group.shard import GroupShard
-    from kcore.coordinator.group.state import Group
     from kcore.coordinator.group.surroundings import Surroundings
 
 
@@ -99,7 +98,9 @@ class OffsetManager:
         group = self._shard.groups.get(group_id)
         if self._shard.error:
             return {}, dict.fromkeys(commits, self._shard.error)
-        if isinstance(group, ConsumerGroup):
+        if group is not None and not isinstance(group, Group):
+            from kcore.coordinator.group.consumer.commits import commit_errors
+
             refused = commit_errors(group, committer, commits, self._surroundings.image)
             if committer.is_transactional:
                 # Transactional producers know generations only.

@@ -44,6 +44,7 @@ KINDS = (
     "ShareGroupStatePartitionMetadata",
     "ConsumerGroupRegularExpression",
 )
+CONSUMER_GROUP_KINDS = (3, 4, 5, 6, 7, 8, 16)  # consumer/records.py makes and reads them
 OFFSET_COMMIT_VALUE_VERSION = 3
 EXPIRING_OFFSET_COMMIT_VALUE_VERSION = 1
 GROUP_METADATA_VALUE_VERSION = 3

@@ -9,8 +9,6 @@ are named once, and stay in the log as they are.
 from __future__ import annotations
 
 from kcore.coordinator.group import records
-from kcore.coordinator.group.consumer import records as consumer_records
-from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.offsets import Offsets
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
@@ -19,6 +17,7 @@ from kcore.record.control import decode_marker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.records import GroupMetadata
     from kcore.record.decoder import Record, RecordBatch
 
@@ -69,7 +68,7 @@ class Replay:
             self._take_offset(key, record, producer_id)
         elif version == records.GROUP_METADATA:
             self._take_group(key, record.value)
-        elif version in consumer_records.KINDS:
+        elif version in records.CONSUMER_GROUP_KINDS:
             self._take_consumer_group(key, record.value)
         elif 0 <= version < len(records.KINDS):
             LOG.warn_once(
@@ -101,6 +100,9 @@ class Replay:
             self.classic_groups[group_id] = records.decode_group_metadata_value(value)
 
     def _take_consumer_group(self, key: bytes, value: bytes | None) -> None:
+        from kcore.coordinator.group.consumer import records as consumer_records
+        from kcore.coordinator.group.consumer.group import ConsumerGroup
+
         kind, what, content = consumer_records.decode(key, value)
         if kind == consumer_records.GROUP_EPOCH and content is not None:
             records.check_not_last("epoch", content.epoch)

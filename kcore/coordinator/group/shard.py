@@ -15,9 +15,6 @@ from threading import Lock
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
-from kcore.coordinator.group.consumer.description import describe
-from kcore.coordinator.group.consumer.group import ConsumerGroup
-from kcore.coordinator.group.consumer_groups import ConsumerGroups
 from kcore.coordinator.group.descriptions import describe_group, list_group
 from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer
 from kcore.coordinator.group.offset_manager import OffsetManager
@@ -30,6 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
+    from kcore.coordinator.group.consumer.group import ConsumerGroup
+    from kcore.coordinator.group.consumer_groups import ConsumerGroups
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
     from kcore.coordinator.group.effects import Effect, StopTimer
     from kcore.coordinator.group.group_log import GroupLog
@@ -46,14 +45,14 @@ MAX_LOGGED = 1_000  # characters
 class GroupShard:
     """Groups, what they committed (`offsets`), and their log. While `error` is not 0 every request is answered that."""
 
-    __slots__ = ("_consumer_groups", "_log", "_surroundings", "_timers", "error", "groups", "lock", "offsets")
+    __slots__ = ("_log", "_served_consumer_groups", "_surroundings", "_timers", "error", "groups", "lock", "offsets")
 
     def __init__(self, surroundings: Surroundings, error: int = codes.COORDINATOR_LOAD_IN_PROGRESS) -> None:
         self.lock = Lock()
         self.error = error
         self.groups: dict[str, Group | ConsumerGroup] = {}
         self._surroundings = surroundings
-        self._consumer_groups = ConsumerGroups(self, surroundings)
+        self._served_consumer_groups: ConsumerGroups | None = None
         self.offsets = OffsetManager(self, surroundings)
         self._log: GroupLog | None = None
         self._timers: dict[tuple[str, tuple[str, ...]], TimerHandle] = {}
@@ -90,6 +89,15 @@ class GroupShard:
             self.groups.clear()
             self._timers.clear()
 
+    @property
+    def _consumer_groups(self) -> ConsumerGroups:
+        """The side that serves consumer groups, imported for the first of them: a start does not pay for it."""
+        if self._served_consumer_groups is None:
+            from kcore.coordinator.group.consumer_groups import ConsumerGroups
+
+            self._served_consumer_groups = ConsumerGroups(self, self._surroundings)
+        return self._served_consumer_groups
+
     # --- membership -------------------------------------------------------------------------------------------------
 
     def join(self, group_id: str, attempt: JoinAttempt) -> None:
@@ -103,7 +111,7 @@ class GroupShard:
                 self.answer(attempt.token, join_failure(error, attempt.member_id))
                 return
             group = group or self.make_classic(group_id)
-            if isinstance(group, ConsumerGroup):
+            if not isinstance(group, Group):
                 self._consumer_groups.join(group, attempt)
                 return
             self._carry_out(group, group.join(attempt, self._surroundings.clock_ms()))
@@ -116,7 +124,7 @@ class GroupShard:
                 self.answer(attempt.token, sync_failure(codes.REBALANCE_IN_PROGRESS))
             elif self.error or group is None:
                 self.answer(attempt.token, sync_failure(self.error or codes.UNKNOWN_MEMBER_ID))
-            elif isinstance(group, ConsumerGroup):
+            elif not isinstance(group, Group):
                 self._consumer_groups.sync(group, attempt)
             else:
                 self._carry_out(group, group.sync(attempt, self._surroundings.clock_ms()))
@@ -129,7 +137,7 @@ class GroupShard:
                 return codes.NONE
             if self.error or group is None:
                 return self.error or codes.UNKNOWN_MEMBER_ID
-            if isinstance(group, ConsumerGroup):
+            if not isinstance(group, Group):
                 return self._consumer_groups.classic_heartbeat(group, member_id, group_instance_id, generation_id)
             return group.heartbeat(member_id, group_instance_id, generation_id, self._surroundings.clock_ms())
 
@@ -141,7 +149,7 @@ class GroupShard:
             group = self.groups.get(group_id)
             if group is None:
                 return codes.NONE, [codes.UNKNOWN_MEMBER_ID] * len(members)
-            if isinstance(group, ConsumerGroup):
+            if not isinstance(group, Group):
                 return self._consumer_groups.leave(group, members)
             results = []
             for member_id, group_instance_id in members:
@@ -165,8 +173,8 @@ class GroupShard:
             group = self.groups.get(group_id)
             if self.error:
                 return {"group_id": group_id, "error_code": self.error}
-            if isinstance(group, ConsumerGroup):
-                return describe(group, self._surroundings.consumer_settings.assignors[0], self._surroundings.image)
+            if group is not None and not isinstance(group, Group):
+                return self._consumer_groups.describe(group)
             complaint = "not found" if group is None else "is not a consumer group"
             return {
                 "group_id": group_id,
@@ -255,7 +263,7 @@ class GroupShard:
                 return self.error, None, None
             if group is None:
                 return codes.GROUP_ID_NOT_FOUND, None, f"Group {group_id} not found."
-            if isinstance(group, ConsumerGroup):
+            if not isinstance(group, Group):
                 return codes.GROUP_ID_NOT_FOUND, None, f"Group {group_id} is not a classic group."
             return codes.NONE, describe_group(group), None
 
@@ -310,7 +318,7 @@ class GroupShard:
                 # A timer that was replaced while it rang has nothing to say.
                 if self._timers.get(key) is handle:
                     del self._timers[key]
-                    if isinstance(group, ConsumerGroup):
+                    if not isinstance(group, Group):
                         self._consumer_groups.on_timer(group, effect.name)
                     else:
                         self._carry_out(group, group.on_timer(effect.name, self._surroundings.clock_ms()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from kcore.coordinator.group.consumer.settings import Settings
 from kcore.coordinator.group.group_counts import GroupCounts
 from kcore.metadata.image import MetadataImage
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from kcore.config.broker import BrokerConfig
+    from kcore.coordinator.group.consumer.settings import Settings
     from kcore.purgatory.timer import TimerHandle
 
     class Responder(Protocol):
@@ -34,8 +34,9 @@ class Surroundings:
     """
 
     __slots__ = (
+        "_config",
+        "_consumer_settings",
         "clock_ms",
-        "consumer_settings",
         "counts",
         "image",
         "initial_rebalance_delay_ms",
@@ -54,11 +55,21 @@ class Surroundings:
         self.max_metadata_length = config.number("offset.metadata.max.bytes")
         self.retention_ms = config.number("offsets.retention.minutes") * 60_000
         self.counts = GroupCounts()
-        self.consumer_settings = Settings.of_broker(config)
+        self._config = config
+        self._consumer_settings: Settings | None = None
         self.image = MetadataImage()
         self.timer = timer
         self.clock_ms = clock_ms
         self.wall_clock_ms = wall_clock_ms
+
+    @property
+    def consumer_settings(self) -> Settings:
+        """What is configured of consumer groups; imported, as all of them is, once there is one."""
+        if self._consumer_settings is None:
+            from kcore.coordinator.group.consumer.settings import Settings
+
+            self._consumer_settings = Settings.of_broker(self._config)
+        return self._consumer_settings
 
 
 def steady_clock(start_ms: int) -> Callable[[], int]:
