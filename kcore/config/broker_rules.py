@@ -17,6 +17,8 @@ MEBIBYTE = 1 << 20
 MAX_NETWORK_THREADS = 256
 # Of INT_MAX.
 INT_DIGITS = 10
+# The last of the codecs of record batches.
+ZSTD = 4
 RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
@@ -73,6 +75,8 @@ def _check_offset_commits(values: Values) -> None:
         "offsets.commit.required.acks must be greater or equal -1 and less or equal to "
         "offsets.topic.replication.factor",
     )
+    codec = _number(values, "offsets.topic.compression.codec", 0)
+    _require(0 <= codec <= ZSTD, f"offsets.topic.compression.codec: Unknown compression type id: {codec}")
 
 
 def _check_address_overrides(text: ConfigValue) -> None:

@@ -64,7 +64,7 @@ KEYS = (
     ConfigKey("offsets.load.buffer.size", INT, 5_242_880, at_least(1), HIGH),
     ConfigKey("offsets.retention.check.interval.ms", LONG, 600_000, at_least(1), HIGH),
     ConfigKey("offsets.retention.minutes", INT, 10_080, at_least(1), HIGH),
-    unused("offsets.topic.compression.codec", INT, 0, importance=HIGH),
+    ConfigKey("offsets.topic.compression.codec", INT, 0, importance=HIGH),
     ConfigKey("offsets.topic.num.partitions", INT, 50, at_least(1), HIGH),
     ConfigKey("offsets.topic.replication.factor", SHORT, 3, at_least(1), HIGH),
     ConfigKey("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1), HIGH),

@@ -64,6 +64,7 @@ class GroupCoordinator:
         self._partition_count = config.number("offsets.topic.num.partitions")
         self._min_session_timeout_ms = config.number("group.min.session.timeout.ms")
         self._max_session_timeout_ms = config.number("group.max.session.timeout.ms")
+        self._codec = config.number("offsets.topic.compression.codec")
         self._load_buffer_bytes = config.number("offsets.load.buffer.size")
         self._timer = timer
         self._surroundings = Surroundings(config, timer, steady_ms or steady_clock(now_ms()), now_ms)
@@ -94,7 +95,7 @@ class GroupCoordinator:
         if shard is None:
             return
         started_ns = time.monotonic_ns()
-        log = GroupLog(partition)
+        log = GroupLog(partition, self._codec)
         loaded = Replay(str(log))
         try:
             for batch in log.read(self._load_buffer_bytes):

@@ -37,20 +37,22 @@ APPEND_ERRORS = {
 class GroupLog:
     """Appends to and reads from one partition that this broker leads.
 
-    An append answers the wire code, as the client of a group is to see it, and the offset of the first record.
+    An append answers the wire code, as the client of a group is to see it, and the offset of the first record. `codec`
+    is what records are compressed by (`offsets.topic.compression.codec`).
     """
 
-    __slots__ = ("_partition",)
+    __slots__ = ("_codec", "_partition")
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: Partition, codec: int = 0) -> None:
         self._partition = partition
+        self._codec = codec
 
     def __str__(self) -> str:
         return f"{self._partition.topic}-{self._partition.index}"
 
     def append(self, records: Sequence[Pair], timestamp_ms: int) -> tuple[int, int]:
         """Appends records in one batch."""
-        return self._append(encode_batch(records, timestamp=timestamp_ms))
+        return self._append(encode_batch(records, timestamp=timestamp_ms, codec=self._codec))
 
     def append_transactional(
         self, records: Sequence[Pair], timestamp_ms: int, producer_id: int, producer_epoch: int
@@ -60,6 +62,7 @@ class GroupLog:
             encode_batch(
                 records,
                 timestamp=timestamp_ms,
+                codec=self._codec,
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
                 transactional=True,

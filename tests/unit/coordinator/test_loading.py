@@ -14,6 +14,7 @@ from kcore.coordinator.group.offset_manager import Committer
 from kcore.coordinator.group.offsets import CommittedOffset
 from kcore.coordinator.group.records import GroupMetadata
 from kcore.errors import KafkaStorageError
+from kcore.record.decoder import decode_batches
 from kcore.record.encoder import encode_batch
 from tests.simulator.groups.clockwork import Clockwork
 from tests.simulator.groups.kept_log import KeptLog, Outcome
@@ -27,13 +28,14 @@ WEEK_MINUTES = 7 * 24 * 60
 class World:
     """One partition, and who coordinates it."""
 
-    def __init__(self, log: KeptLog | None = None) -> None:
+    def __init__(self, log: KeptLog | None = None, **properties: str) -> None:
+        self.properties = {name.replace("_", "."): value for name, value in properties.items()}
         self.clockwork = Clockwork()
         self.log = log or KeptLog(Random(1))
         self.coordinator = self.made()
 
     def made(self) -> GroupCoordinator:
-        config = BrokerConfig({"offsets.topic.num.partitions": "1"})
+        config = BrokerConfig({"offsets.topic.num.partitions": "1", **self.properties})
         time_ms = self.clockwork.time_ms
         return GroupCoordinator(config, self.clockwork, time_ms, time_ms)  # type: ignore[arg-type]
 
@@ -197,6 +199,19 @@ def test_commits_come_back_whatever_is_in_them() -> None:
     world.restart()
     assert world.coordinator.fetch_offsets("gruppe ✓") == before
     assert {place: (kept.offset, kept.leader_epoch, kept.metadata) for place, kept in before[1].items()} == commits
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_records_are_compressed_as_configured(codec: int) -> None:
+    world = World(offsets_topic_compression_codec=str(codec))
+    world.load()
+    assert world.commit("g", 3) == codes.NONE
+    committer = Committer("", None, -1, knows_epochs=False, is_transactional=True)
+    world.coordinator.commit_transactional("h", committer, {READ: (5, -1, "")}, 1, 0)
+    batches = list(decode_batches(world.log.fetch(0, 1 << 20, 0).records))
+    assert [(batch.codec, batch.is_transactional) for batch in batches] == [(codec, False), (codec, True)]
+    world.restart()
+    assert world.committed("g") == (codes.NONE, 3)
 
 
 # --- expiry ---------------------------------------------------------------------------------------------------------
