@@ -111,3 +111,46 @@ def test_a_member_may_join_again_at_any_time(ports: tuple[int, int]) -> None:
             assert second.member_epoch >= first.member_epoch
             described = client.request(apis.CONSUMER_GROUP_DESCRIBE, 1, {"group_ids": ["again"]}).groups[0]
             assert [member.member_id for member in described.members] == ["a"]
+
+
+def test_commits_in_earlier_epochs_are_taken_alike(ports: tuple[int, int]) -> None:
+    """KIP-1251: for what the member has had since then, if there is nothing else in the commit."""
+    answers = []
+    for port in ports:
+        with RawClient(port) as client:
+            epochs = {"a": join(client, "commits", "a", TOPIC).member_epoch}
+            before = epochs["a"]
+            have: dict[str, list[dict[str, Any]]] = {}
+
+            def beat(member: str, client: RawClient = client, have: Any = have, epochs: Any = epochs) -> Any:
+                fields = {"group_id": "commits", "member_id": member, "member_epoch": epochs.get(member, 0)}
+                fields["topic_partitions"] = have.get(member, [])
+                if member not in epochs:
+                    fields |= {"rebalance_timeout_ms": 30_000, "subscribed_topic_names": [TOPIC]}
+                answer = client.request(apis.CONSUMER_GROUP_HEARTBEAT, 1, fields)
+                assert answer.error_code == 0, answer
+                epochs[member] = answer.member_epoch
+                if answer.assignment is not None:
+                    rows = answer.assignment.topic_partitions
+                    have[member] = [{"topic_id": row.topic_id, "partitions": row.partitions} for row in rows]
+                return answer
+
+            def is_shared(have: Any = have, beat: Any = beat) -> bool:
+                for member in ("a", "b"):
+                    beat(member)
+                sizes = [sum(len(row["partitions"]) for row in have.get(member, [])) for member in ("a", "b")]
+                return sizes == [2, 1]
+
+            eventually(is_shared, "a share for each")
+            beat("a")
+            codes = []
+            kept = (epochs["a"], before, before - 1, epochs["a"] + 1)
+            for epoch, count in (*((epoch, 2) for epoch in kept), (before, 3), (epochs["a"], 3)):
+                rows = [{"partition_index": number, "committed_offset": 1} for number in range(count)]
+                fields = {"group_id": "commits", "member_id": "a", "generation_id_or_member_epoch": epoch}
+                fields["topics"] = [{"name": TOPIC, "partitions": rows}]
+                answer = client.request(apis.OFFSET_COMMIT, 9, fields)
+                codes.append([row.error_code for row in answer.topics[0].partitions])
+            answers.append(codes)
+    assert answers[1] == answers[0]
+    assert answers[0][1] == [0, 0]

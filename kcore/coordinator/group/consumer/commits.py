@@ -1,7 +1,8 @@
 """Who may commit offsets to a consumer group: its members, in their epoch (KIP-848, KIP-1251).
 
 A member that speaks the consumer protocol may still commit in an earlier epoch for the partitions that it has had since
-then at the latest: its commit was on the way when the epoch moved on, and nobody else has had the partition.
+then at the latest: its commit was on the way when the epoch moved on, and nobody else has had the partition. One other
+partition refuses the whole commit, as with Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from kcore.coordinator.group import codes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.consumer.member import ConsumerMember
@@ -22,7 +23,7 @@ NO_EPOCH = -1
 
 
 def commit_errors(
-    group: ConsumerGroup, committer: Committer, places: Iterable[TopicPartition], image: MetadataImage
+    group: ConsumerGroup, committer: Committer, places: Collection[TopicPartition], image: MetadataImage
 ) -> dict[TopicPartition, int]:
     """A wire code for each place that the committer may not commit; empty if it may commit them all."""
     epoch = committer.generation_id
@@ -40,9 +41,9 @@ def commit_errors(
         return dict.fromkeys(places, codes.UNSUPPORTED_VERSION)
     if epoch == member.member_epoch:
         return {}
-    if epoch > member.member_epoch:
-        return dict.fromkeys(places, codes.STALE_MEMBER_EPOCH)
-    return {place: codes.STALE_MEMBER_EPOCH for place in places if not _has_had(member, place, epoch, image)}
+    if epoch < member.member_epoch and all(_has_had(member, place, epoch, image) for place in places):
+        return {}
+    return dict.fromkeys(places, codes.STALE_MEMBER_EPOCH)
 
 
 def _has_had(member: ConsumerMember, place: TopicPartition, epoch: int, image: MetadataImage) -> bool:
