@@ -151,14 +151,17 @@ SCENARIOS = (
 )
 
 LIVES = (lives, sleep, ends, crowded, restarts, absences)
-# What the campaign goes through in turn. aiokafka does not know that a static member can be fenced.
+# aiokafka does not know that a static member can be fenced, and kafka-python's poll does not say so: before either
+# broker its heartbeat is answered FENCED_INSTANCE_ID, and the application hears nothing.
+SILENT_WHEN_FENCED = (AIOKAFKA, KAFKA_PYTHON)
+# What the campaign goes through in turn.
 ALL = (
     *(
         life(client, assignor)
         for life in LIVES
         for client, assignors in ASSIGNORS.items()
         for assignor in assignors
-        if (life, client) != (absences, AIOKAFKA)
+        if life is not absences or client not in SILENT_WHEN_FENCED
     ),
     MIXED,
 )
