@@ -23,12 +23,13 @@ TOOLS = [
     "readlink",
     "rm",
     "tail",
+    "touch",
     "tr",
     "uname",
 ]
 
 # Stands in for Python: makes an environment of itself, and notes what it is asked to build. A file `signal` in the
-# checkout ends a build as a signal does.
+# checkout ends a build as a signal does, with one named `edit` a source changes before an extension is done.
 PYTHON = """#!/bin/sh
 case "$*" in
     *ensurepip*) echo complete ;;
@@ -36,7 +37,8 @@ case "$*" in
                 chmod +x "$last/bin/python" ;;
     *purelib*) echo "${0%/bin/python}/packages" ;;
     *import*pip) [ -d "${0%/bin/python}/packages" ] ;;
-    *setup.py*) echo "$*" >>build/asked; if [ -e signal ]; then exit 137; fi ;;
+    *setup.py*) echo "$*" >>build/asked; if [ -e signal ]; then exit 137; fi
+                if [ -e edit ]; then rm edit; echo new >kcore/log.pyx; echo old >kcore/log.so; fi ;;
     *) : ;;
 esac
 """
@@ -130,6 +132,17 @@ def test_only_an_interrupted_build_is_done_all_anew(tmp_path: Path, bare_checkou
     # What is up to date is not built for the sake of the demo's data set.
     assert run([prepare[0], "demo"], environment)[0] == 0
     assert len(asked.read_text().splitlines()) == 2
+
+
+def test_what_is_edited_during_a_build_is_newer_than_what_was_built(tmp_path: Path, bare_checkout: Path) -> None:
+    environment = machine_with(tmp_path, python3=PYTHON, flock="#!/bin/sh\n") | {"CXX": "sh"}
+    prepare = [str(bare_checkout / "bin/prepare"), "run"]
+    (bare_checkout / "edit").touch()
+    assert run(prepare, environment)[0] == 0
+    built = (bare_checkout / "kcore" / "log.so").stat().st_mtime_ns
+    assert (bare_checkout / "kcore" / "log.pyx").stat().st_mtime_ns > built
+    assert run(prepare, environment)[0] == 0
+    assert len((bare_checkout / "build" / "asked").read_text().splitlines()) == 2
 
 
 @pytest.mark.release_build
