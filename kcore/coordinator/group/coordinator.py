@@ -16,7 +16,6 @@ from kcore import uuid
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
-from kcore.coordinator.group.descriptions import listing_filter
 from kcore.coordinator.group.group_log import GroupLog
 from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.offset_store import NO_RETENTION
@@ -328,6 +327,8 @@ class GroupCoordinator:
 
         While one partition is being loaded there is no list, only the wire code that says so.
         """
+        from kcore.coordinator.group.descriptions import listing_filter
+
         is_wanted = listing_filter(states, types)
         listed: list[GroupListing] = []
         for shard in self._all_shards():

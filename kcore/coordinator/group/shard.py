@@ -15,7 +15,6 @@ from threading import Lock
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
-from kcore.coordinator.group.descriptions import describe_group, list_group
 from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer
 from kcore.coordinator.group.offset_manager import OffsetManager
 from kcore.coordinator.group.state import AssignmentStored, Group
@@ -250,6 +249,9 @@ class GroupShard:
 
     def list_groups(self) -> tuple[int, list[GroupListing]]:
         """ListGroups: a wire code and every group."""
+        # What describes groups is rarely asked for, and imports what a start does without.
+        from kcore.coordinator.group.descriptions import list_group
+
         with self.lock:
             if self.error:
                 return self.error, []
@@ -257,6 +259,8 @@ class GroupShard:
 
     def describe_classic(self, group_id: str) -> tuple[int, GroupDescription | None, str | None]:
         """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
+        from kcore.coordinator.group.descriptions import describe_group
+
         with self.lock:
             group = self.groups.get(group_id)
             if self.error:
