@@ -104,11 +104,11 @@ class Client:
                 "topic_partitions": [{"topic_id": topic, "partitions": held} for topic, held in rows.items()],
             }
         self._asked += 1
-        asked = self._asked
+        asked, said = self._asked, self.topics
 
         def answered(answer: Mapping[str, Any]) -> None:
             if asked == self._asked:
-                self._take(answer)
+                self._take(answer, said)
 
         # Until an answer says otherwise the next heartbeat says everything.
         self._says_all = True
@@ -129,13 +129,14 @@ class Client:
         if start == self._starts and self.is_alive and not self.is_paused:
             answered(answer)
 
-    def _take(self, answer: Mapping[str, Any]) -> None:
+    def _take(self, answer: Mapping[str, Any], said: list[str]) -> None:
         code = answer.get("error_code", 0)
         if code in ENDINGS:
             self._begin_again()
         elif not code:
             self.epoch = answer["member_epoch"]
-            self._says_all = False
+            # What it turned to since it asked is still to be said.
+            self._says_all = self.topics is not said
             if answer.get("assignment") is not None:
                 self._reconcile(answer["assignment"]["topic_partitions"])
 
