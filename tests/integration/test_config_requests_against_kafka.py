@@ -308,9 +308,11 @@ def test_every_configuration_of_a_broker_is_described_as_kafka_does(clients: lis
     # What stands in the properties of each, and the sizes of socket buffers, which are left to the kernel here.
     differing = {name for name, row in kafka.items() if 4 in (row[2], ours[name][2])}
     differing |= {"socket.send.buffer.bytes", "socket.receive.buffer.bytes"}
-    embedded = {"offsets.topic.replication.factor", "group.initial.rebalance.delay.ms"}
-    assert {name: ours[name] for name in kafka if name not in differing | embedded} == {
-        name: row for name, row in kafka.items() if name not in differing | embedded
+    differing |= {"offsets.topic.replication.factor", "group.initial.rebalance.delay.ms"}
+    # The consumer protocol is on as in Apache Kafka 4 (tests/unit/config/test_definitions_against_kafka.py).
+    differing |= {"group.coordinator.rebalance.protocols", "group.consumer.migration.policy"}
+    assert {name: ours[name] for name in kafka if name not in differing} == {
+        name: row for name, row in kafka.items() if name not in differing
     }
 
 

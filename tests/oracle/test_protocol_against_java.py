@@ -24,7 +24,17 @@ CLIENTS = "org.apache.kafka.common.message"
 COORDINATOR = "org.apache.kafka.coordinator.group.generated"
 # The last ZooKeeper release has all the old versions, the newest one all the new ones.
 RELEASES = ("3.9", "4")
-NEW_IN_4 = {("ListOffsets", 10), ("Metadata", 13), ("EndTxn", 5), ("DescribeCluster", 2)}
+NEW_IN_4 = {
+    ("ListOffsets", 10),
+    ("Metadata", 13),
+    ("EndTxn", 5),
+    ("DescribeCluster", 2),
+    ("DescribeGroups", 6),
+    ("ConsumerGroupHeartbeat", 1),
+    ("ConsumerGroupDescribe", 1),
+}
+# What 3.9 has no class for.
+WHOLLY_NEW_IN_4 = {"ConsumerGroupRegularExpressionKey", "ConsumerGroupRegularExpressionValue"}
 MESSAGE_TYPES = [*samples.message_types(), REQUEST_HEADER, RESPONSE_HEADER]
 
 
@@ -59,7 +69,7 @@ def class_name(message_type: MessageType) -> str:
     name = message_type.name
     if name.endswith(("Request", "Response")):
         return f"{CLIENTS}.{name}Data"
-    if name.startswith("Consumer"):
+    if name.startswith("ConsumerProtocol"):
         return f"{CLIENTS}.{name}"
     if name.endswith("Header"):
         return f"{CLIENTS}.{name}Data"
@@ -112,6 +122,9 @@ def test_kafka_reads_and_writes_the_same(oracle: Oracle, message_type: MessageTy
         for flavour in samples.FLAVOURS:
             ours = message_type.encode(version, samples.sample(message_type, version, flavour))
             kind, *rest = oracle.ask(class_name(message_type), version, ours)
+            if message_type.name in WHOLLY_NEW_IN_4 and oracle.release == "3.9":
+                assert (kind, rest[0]) == ("error", "java.lang.ClassNotFoundException:")
+                continue
             if kind == "unsupported":
                 assert known_elsewhere(message_type, version, oracle.release, rest[0]), f"{version} has no oracle"
                 continue

@@ -8,7 +8,7 @@ SCHEMA = """
 define TopicPartitions
     topic_id                   uuid               0+
     partitions                 []int32            0+
-    assignment_epochs          []int32            0+  nullable tag=0 default=null
+    assignment_epochs          []int32            0+  nullable tag=0
 
 member_epoch                   int32              0+
 previous_member_epoch          int32              0+
