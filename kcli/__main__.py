@@ -5,7 +5,11 @@ The version is told, and a broker started with plain arguments, before Click is 
 
 from __future__ import annotations
 
+import os
 import sys
+
+# What a shell's completion script sets (kcli/completion.py).
+COMPLETION_VARIABLE = "_KCLI_COMPLETE"
 
 
 def main() -> int:
@@ -23,6 +27,15 @@ def main() -> int:
             from kcli.failures import report
 
             return report(lambda: serve(arguments))
+    if sys.argv[1:2] and sys.argv[1].startswith("kafka-"):
+        from kcli import kafka_tools
+
+        if sys.argv[1] in kafka_tools.MODULES:
+            return kafka_tools.run(sys.argv[1], sys.argv[2:])
+    if COMPLETION_VARIABLE in os.environ:
+        from kcli.completion import answer
+
+        return answer()
     from kcli.cli import run
 
     return run(sys.argv[1:])

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 COMMANDS = {
     "server-start": "Start a broker and serve until it is stopped.",
     "server-stop": "Stop the broker that serves a data directory.",
+    "context": "Name clusters, and choose which to talk to.",
     "topics": "Create, alter, list, describe and delete topics.",
     "groups": "Describe and watch consumer groups, reset offsets.",
     "quotas": "Describe and alter client quotas.",
     "records": "Delete records from the start of partitions.",
     "get-offsets": "Print an offset of each partition.",
     "log-dirs": "Describe the log directories of brokers.",
+    "cluster": "Tell a cluster's id and its brokers.",
+    "partitions": "Elect the leaders of partitions.",
     "features": "Describe and change finalized features.",
     "broker-api-versions": "Print which versions of APIs brokers serve.",
     "configs": "Describe, alter and look up configurations.",
@@ -32,9 +35,14 @@ COMMANDS = {
     "console-consumer": "Print the records of a topic.",
     "top": "Show live what a broker is doing.",
     "perf-test": "Measure how fast a cluster is written and read.",
+    "verifiable-producer": "Send numbers, and tell what becomes of each.",
+    "verifiable-consumer": "Read as a member of a group, and tell what happens.",
     "dump-log": "Print what segment, index and snapshot files hold.",
     "checkpoint": "Print the small files that stand beside the segments.",
+    "storage": "Make cluster ids, format log directories.",
     "log": "Import partitions that Apache Kafka wrote.",
+    "completion": "Print the script by which a shell completes.",
+    "pipeline": "Run a declared pipeline on Spark.",
     "demo": "Publish a real data set, read it back and show it.",
 }
 
@@ -74,10 +82,10 @@ def kcli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; the exit code belongs to how it ended."""
-    return failures.report(lambda: _run(arguments))
+    return failures.report(lambda: execute(arguments))
 
 
-def _run(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str]) -> int:
     """What Click's own `main` does, but for its handling of an interrupt, which writes an empty line."""
     try:
         with kcli.make_context("kcli", list(arguments)) as context:

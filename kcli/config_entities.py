@@ -6,6 +6,7 @@ import re
 
 import click
 
+from kcli.completion import complete_brokers, complete_entities, complete_groups, complete_topics
 from kcli.failures import UsageFailure
 from kcli.properties import read_properties
 
@@ -25,7 +26,8 @@ else:
     Entity = namedtuple("Entity", ("entity_type", "name"))
 
 TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS = "topics", "brokers", "broker-loggers", "client-metrics"
-ENTITY_TYPES = (TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS)
+GROUPS = "groups"
+ENTITY_TYPES = (TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS, GROUPS)
 # Kafka has one tool for these too: `kcli configs` hands them on to `kcli quotas`.
 QUOTA_ENTITY_TYPES = ("users", "clients", "ips")
 QUOTA_OPTIONS = ("--user", "--client", "--ip", "--user-defaults", "--client-defaults", "--ip-defaults")
@@ -42,14 +44,35 @@ def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Choice(ENTITY_TYPES),
                 help="What kind of thing is configured. With users, clients and ips this does as `kcli quotas`.",
             ),
-            click.option("--entity-name", metavar="NAME", help="A topic's name or a broker's id."),
+            click.option(
+                "--entity-name",
+                metavar="NAME",
+                shell_complete=complete_entities,
+                help="A topic's name or a broker's id.",
+            ),
             click.option("--entity-default", is_flag=True, help="What all brokers share."),
-            click.option("--topic", metavar="TOPIC", help="As --entity-type topics --entity-name TOPIC."),
-            click.option("--broker", metavar="ID", help="As --entity-type brokers --entity-name ID."),
+            click.option(
+                "--topic",
+                metavar="TOPIC",
+                shell_complete=complete_topics,
+                help="As --entity-type topics --entity-name TOPIC.",
+            ),
+            click.option(
+                "--broker",
+                metavar="ID",
+                shell_complete=complete_brokers,
+                help="As --entity-type brokers --entity-name ID.",
+            ),
             click.option("--broker-defaults", is_flag=True, help="As --entity-type brokers --entity-default."),
             click.option("--broker-logger", metavar="ID", help="As --entity-type broker-loggers --entity-name ID."),
             click.option(
                 "--client-metrics", metavar="NAME", help="As --entity-type client-metrics --entity-name NAME."
+            ),
+            click.option(
+                "--group",
+                metavar="GROUP",
+                shell_complete=complete_groups,
+                help="As --entity-type groups --entity-name GROUP.",
             ),
         )
     ):
@@ -67,6 +90,7 @@ def chosen_entity(
     broker_defaults: bool,
     broker_logger: str | None,
     client_metrics: str | None,
+    group: str | None,
 ) -> Entity:
     """The one entity that the options name."""
     named = [
@@ -77,6 +101,7 @@ def chosen_entity(
             (BROKERS, "" if broker_defaults else None),
             (BROKER_LOGGERS, broker_logger),
             (CLIENT_METRICS, client_metrics),
+            (GROUPS, group),
         )
         if name is not None
     ]

@@ -1,4 +1,6 @@
-"""The reference of all configurations, out of the tables that the broker itself goes by (docs/configuration.md)."""
+"""The references of all configurations, out of the tables that the programs themselves go by: of brokers and topics
+(docs/configuration.md), and of clients (docs/client-configuration.md).
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,30 @@ How a configuration is changed:
 
 Where it stands by itself, with the embedded metadata store, a broker has other defaults for a few: {embedded}.
 """
+CLIENT_INTRODUCTION = """\
+# Configuration of clients
+
+Every configuration of the producer, the consumer and the admin client of Apache Kafka 4 is known by its name, type,
+default and valid values. In Python, `Producer({"linger.ms": 5})` and `Producer(linger_ms=5)` say the same; values may
+be strings, as in a properties file, or Python's own. A name that is not known is warned of; what nothing here goes by
+is marked **not used**. This page is what `kcli configs docs --clients` prints.
+
+Other than in Apache Kafka:
+
+- `linger.ms` is 0 where it is not set (Kafka 4: 5): what is sent while another batch of the partition is on the way is
+  collected anyway, and nothing waits when the line is idle.
+- `send.buffer.bytes` and `receive.buffer.bytes` are left to the kernel.
+- Serializers and deserializers need not be set: keys and values are bytes then.
+- A Java class is given by its name only where it is one of Kafka's own that exists here too; else give the object or
+  the function itself.
+"""
+CLIENT_TITLES = {
+    "producer": "The producer",
+    "consumer": "The consumer",
+    "admin": "The admin client",
+    "connection": "All clients: metadata and connections",
+    "security": "All clients: encryption and authentication",
+}
 TITLES = {
     "server": "The broker",
     "network": "Listeners, connections and threads",
@@ -69,6 +95,25 @@ def reference(names: Collection[str] = ()) -> list[Section]:
     return sections
 
 
+def client_reference(names: Collection[str] = ()) -> list[Section]:
+    """What each client alone has, then what all have; only the named configurations where names are given."""
+    from kcore.client.config.client_config import AdminConfig, ConsumerConfig, ProducerConfig
+    from kcore.client.config.documentation import texts
+
+    keys = {"producer": ProducerConfig.KEYS, "consumer": ConsumerConfig.KEYS, "admin": AdminConfig.KEYS}
+    return [
+        Section(
+            title,
+            [
+                _row(table, key, text)
+                for name, text in sorted(texts(table).items())
+                if not (key := keys.get(table, ProducerConfig.KEYS)[name]).is_internal and (not names or name in names)
+            ],
+        )
+        for table, title in CLIENT_TITLES.items()
+    ]
+
+
 def _broker_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     from kcore.config.broker_keys import BROKER_KEYS
     from kcore.config.documentation import broker_documentation
@@ -108,7 +153,14 @@ def markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
     return "\n".join(parts)
 
 
-def _table(section: Section, last_column: str) -> str:
+def client_markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
+    """The same of clients, whose configurations differ in importance rather than in when they may be changed."""
+    parts = [CLIENT_INTRODUCTION] if with_introduction else []
+    parts += [_table(section, "Importance", "importance") for section in sections if section.rows]
+    return "\n".join(parts)
+
+
+def _table(section: Section, last_column: str, last_field: str = "mode") -> str:
     lines = [
         f"## {section.title}",
         "",
@@ -116,7 +168,8 @@ def _table(section: Section, last_column: str) -> str:
         "|---|---|---|---|---|---|",
     ]
     for row in section.rows:
-        last = ", ".join(f"`{name}`" for name in row["broker_defaults"]) if "broker_defaults" in row else row["mode"]
+        defaults = row.get("broker_defaults")
+        last = row[last_field] if defaults is None else ", ".join(f"`{name}`" for name in defaults)
         text = row["documentation"] if row["used"] else f"{row['documentation']} **Not used.**"
         cells = (f"`{row['name']}`", _default(row["default"]), row["type"], row["valid_values"] or "", last, text)
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")

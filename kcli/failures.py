@@ -12,16 +12,25 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 OK = 0
 INTERRUPTED = 130
 
 
 class Failure(Exception):
-    """The command could not do, or not wholly do, what it was asked for."""
+    """The command could not do, or not wholly do, what it was asked for.
+
+    `causes` are what failed, in order: text, or what was raised. `as_kafka` is how Kafka's tool says it, where that is
+    known to be otherwise (kcli/kafka_tools).
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, causes: Sequence[str | Exception] = (), *, as_kafka: str | None = None) -> None:
+        super().__init__(message)
+        self.causes: Sequence[str | Exception] = causes or (self,)
+        self.as_kafka = as_kafka
 
 
 class UsageFailure(Failure):
@@ -42,12 +51,23 @@ class DeniedFailure(Failure):
     exit_code = 4
 
 
-def raise_failures(failures: list[str]) -> None:
-    """Ends a command that failed in parts: every failure gets its line, and the last one ends it."""
-    for failure in failures[:-1]:
-        print(f"kcli: {failure}", file=sys.stderr)
+class NotThere(Failure):
+    """A name or a pattern that means nothing in the cluster."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def raise_failures(failures: Sequence[str | Exception]) -> None:
+    """Ends a command that failed in parts: every failure gets its line."""
     if failures:
-        raise Failure(failures[-1])
+        raise Failure("\n".join(map(text_of, failures)), tuple(failures))
+
+
+def text_of(cause: str | Exception) -> str:
+    """A line of a failure; what was noted on an exception is its remedy."""
+    return "; ".join([str(cause), *getattr(cause, "__notes__", ())])
 
 
 def report(action: Callable[[], int]) -> int:
@@ -60,27 +80,29 @@ def report(action: Callable[[], int]) -> int:
         failure = translate(error)
         if failure is None:
             raise
-        print(f"kcli: {failure}", file=sys.stderr)
+        for line in map(text_of, failure.causes):
+            print(f"kcli: {line}", file=sys.stderr)
         return failure.exit_code
 
 
 def translate(error: Exception) -> Failure | None:
     """The failure that an exception from below means to the user; None for a defect."""
     from kcore.client.errors import AUTHORIZATION_CODES, BrokerUnreachable, ClientError, ClientTimeout, InvalidSetting
+    from kcore.config.definition import ConfigException
     from kcore.errors import KafkaError
 
     if isinstance(error, Failure):
         return error
     if isinstance(error, BrokerUnreachable):
         return UnreachableFailure(f"no broker answers: {error}; is it running (`kcli server-start`)?")
-    if isinstance(error, InvalidSetting):
-        return UsageFailure(str(error))
+    if isinstance(error, (InvalidSetting, ConfigException)):
+        return UsageFailure(str(error), (error,))
     if isinstance(error, ClientTimeout):
-        return UnreachableFailure(str(error))
+        return UnreachableFailure(str(error), (error,))
     if isinstance(error, KafkaError) and error.code in AUTHORIZATION_CODES:
-        return DeniedFailure(str(error))
+        return DeniedFailure(str(error), (error,))
     if isinstance(error, (ClientError, KafkaError)):
-        return Failure(str(error))
+        return Failure(str(error), (error,))
     if isinstance(error, PermissionError):
         return DeniedFailure(f"{error.filename}: permission denied; run as its owner, or change its mode")
     if isinstance(error, FileNotFoundError):

@@ -29,6 +29,8 @@ EXIT_CODES = (
 )
 ENVIRONMENT = (
     ("KCLI_BOOTSTRAP_SERVER", "The default of --bootstrap-server."),
+    ("KCLI_CONTEXT", "The default of --context: the cluster that commands talk to."),
+    ("KCLI_COMPLETION_TIMEOUT_MS", "How long a shell's completion waits for the cluster; 1000."),
     ("KCLI_DATA_DIR", "The default data directory of brokers."),
 )
 

@@ -3,35 +3,123 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
-from kcli.properties import number_of
+from kcli.completion import complete_contexts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from click.decorators import FC
 
-    from kcore.client.network_client import NetworkClient
+    from kcli.contexts import Context
+    from kcore.client.cluster_client import ClusterClient
 
-CLIENT_PROPERTIES = {
-    "request.timeout.ms": "request_timeout_ms",
-    "socket.connection.setup.timeout.ms": "connect_timeout_ms",
-}
+CONTEXT_PARAMETER = "context_name"
 DEFAULT_BOOTSTRAP_SERVER = "127.0.0.1:9092"
 
 
+CHOSEN_CONTEXT = "kcli.context"
+# How strongly something is said.
+RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
+
+
+class ServerOption(click.Option):
+    """The brokers to ask: as it is stated, or those of the chosen context, or the default."""
+
+    def consume_value(self, context: click.Context, stated: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        value, source = super().consume_value(context, stated)
+        chosen = choose_context(context, source)
+        context.meta[CHOSEN_CONTEXT] = chosen
+        # A context is a default: a property of a file that is named on the command line outdoes it.
+        if chosen is not None and chosen.bootstrap_servers is not None:
+            if RANKS.get(source, 0) < _rank_of_name(context):
+                return chosen.bootstrap_servers, ParameterSource.DEFAULT
+            if source is ParameterSource.DEFAULT:
+                return chosen.bootstrap_servers, source
+        return value, source
+
+
+def _rank_of_name(context: click.Context) -> int:
+    source = context.get_parameter_source(CONTEXT_PARAMETER)
+    return RANKS.get(source, 0) if source is not None else 0
+
+
+def choose_context(context: click.Context, server_source: ParameterSource) -> Context | None:
+    """The context that counts: one that is named as strongly as the servers are, or the current one where nothing is
+    said of servers. So what a context has of passwords goes to no other cluster by accident."""
+    from kcli.contexts import Contexts
+
+    name = context.meta.get(CONTEXT_PARAMETER)
+    if RANKS.get(server_source, 0) > _rank_of_name(context):
+        return None
+    contexts = Contexts.load()
+    if name:
+        return contexts.named_or_failure(name)
+    return contexts.named.get(contexts.current) if contexts.current is not None else None
+
+
+def context_properties() -> dict[str, str]:
+    """What the command's context says of clients; nothing outside of a command."""
+    context = click.get_current_context(silent=True)
+    chosen = None if context is None else context.meta.get(CHOSEN_CONTEXT)
+    return {} if chosen is None else dict(chosen.all_properties())
+
+
+def _note_name(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    context.meta[CONTEXT_PARAMETER] = value
+
+
+_context_option = click.option(
+    "--context",
+    CONTEXT_PARAMETER,
+    envvar="KCLI_CONTEXT",
+    metavar="NAME",
+    is_eager=True,
+    expose_value=False,
+    callback=_note_name,
+    shell_complete=complete_contexts,
+    help="The cluster of this name; see `kcli context`.",
+)
+
+
 def _bootstrap_server(*names: str) -> Callable[[FC], FC]:
-    return click.option(
+    option = click.option(
         *names,
         "bootstrap_server",
+        cls=ServerOption,
         envvar="KCLI_BOOTSTRAP_SERVER",
         default=DEFAULT_BOOTSTRAP_SERVER,
         show_default=True,
         metavar="HOST:PORT[,...]",
         help="The brokers to ask first for the others.",
     )
+    return lambda function: option(_context_option(function))
+
+
+def other_cluster_options(help: str) -> Callable[[FC], FC]:
+    """A cluster instead of the one that a file names: what is not said on the command line leaves the file's."""
+    option = click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help=help)
+    return lambda function: option(_context_option(function))
+
+
+def other_cluster(bootstrap_server: str | None) -> tuple[str | None, dict[str, str]]:
+    """The brokers of `other_cluster_options` and the properties of their clients; None where nothing was said.
+
+    A context counts that is named on the command line: a variable that is set for other commands moves no pipeline.
+    """
+    context = click.get_current_context()
+    if (
+        bootstrap_server is not None
+        or context.get_parameter_source(CONTEXT_PARAMETER) is not ParameterSource.COMMANDLINE
+    ):
+        return bootstrap_server, {}
+    from kcli.contexts import Contexts
+
+    chosen = Contexts.load().named_or_failure(context.meta[CONTEXT_PARAMETER])
+    return chosen.bootstrap_servers or DEFAULT_BOOTSTRAP_SERVER, chosen.all_properties()
 
 
 bootstrap_server_option = _bootstrap_server("--bootstrap-server", "--broker-list")
@@ -41,12 +129,18 @@ command_config_option = click.option("--command-config", metavar="FILE", help="P
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
-def connect(bootstrap_server: str, properties: dict[str, str] | None = None) -> NetworkClient:
+def connect(bootstrap_server: str, properties: dict[str, str] | None = None) -> ClusterClient:
     """A client for the cluster; `properties` are those of a configuration file."""
-    from kcore.client.network_client import NetworkClient
+    from kcore.client.cluster_client import ClusterClient
 
-    options: dict[str, Any] = {}
-    for name, option in CLIENT_PROPERTIES.items():
-        if properties and name in properties:
-            options[option] = number_of(properties, name)
-    return NetworkClient(bootstrap_server, **options)
+    properties = {**context_properties(), **(properties or {})}
+    if not properties:
+        return ClusterClient(bootstrap_server)
+    from kcore.client.config.client_config import AdminConfig
+    from kcore.client.network.addresses import parse_servers, written
+
+    servers = [written(host, port) for host, port in parse_servers(bootstrap_server)]
+    config = AdminConfig({"client.id": "kcli", **properties, "bootstrap.servers": servers})
+    for warning in config.warnings:
+        click.echo(f"kcli: {warning}", err=True)
+    return ClusterClient.configured(config)

@@ -15,22 +15,46 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 TABLE, JSON, JSON_LINES = "table", "json", "jsonl"
+# What Apache Kafka's tool of that name prints, to the letter: the form that bin/kafka-*.sh ask for.
+KAFKA = "kafka"
+
+
+class OutputForm(click.Choice[str]):
+    """The forms that are offered; KAFKA is taken besides."""
+
+    def __init__(self) -> None:
+        super().__init__([TABLE, JSON, JSON_LINES])
+
+    def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        return value if value == KAFKA else super().convert(value, parameter, context)
+
 
 output_option = click.option(
     "-o",
     "--output",
-    type=click.Choice([TABLE, JSON, JSON_LINES]),
+    type=OutputForm(),
     default=TABLE,
     show_default=True,
     help="How to print: for people, as one JSON value, or as one JSON object a line.",
 )
 
 
-def write_rows(rows: Iterable[Row], output: str, print_table: Callable[[Iterable[Row]], object] | None = None) -> None:
-    """Prints rows in the chosen form; `print_table` knows how they look to people, without it they get columns."""
-    if output == TABLE and print_table is not None:
+def write_rows(
+    rows: Iterable[Row],
+    output: str,
+    print_table: Callable[[Iterable[Row]], object] | None = None,
+    print_as_kafka: Callable[[Iterable[Row]], object] | None = None,
+) -> None:
+    """Prints rows in the chosen form.
+
+    `print_table` knows how they look to people, without it they get columns; `print_as_kafka` how Kafka's tool prints
+    them, without it that is the same.
+    """
+    if output == KAFKA and print_as_kafka is not None:
+        print_as_kafka(rows)
+    elif output in (TABLE, KAFKA) and print_table is not None:
         print_table(rows)
-    elif output == TABLE:
+    elif output in (TABLE, KAFKA):
         listed = list(rows)
         write_columns(listed, list(listed[0]) if listed else [])
     elif output == JSON_LINES:
@@ -38,6 +62,10 @@ def write_rows(rows: Iterable[Row], output: str, print_table: Callable[[Iterable
             click.echo(to_json(row))
     else:
         _write_array(rows)
+
+
+def print_nothing(rows: Iterable[Row]) -> None:
+    """How Kafka's tools print that something was done, mostly."""
 
 
 def _write_array(rows: Iterable[Row]) -> None:
@@ -67,7 +95,9 @@ def _plain(value: object) -> object:
 
 
 def write_columns(rows: Iterable[Row], columns: Sequence[str]) -> None:
-    """Prints rows under a heading; numbers to the right, everything else to the left."""
+    """Prints rows under a heading, numbers to the right and everything else to the left; without columns nothing."""
+    if not columns:
+        return
     listed = list(rows)
     table = [[_cell(row[column]) for column in columns] for row in listed]
     headings = [column.replace("_", " ").upper() for column in columns]

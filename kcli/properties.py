@@ -30,19 +30,3 @@ def read_properties(path: str | None) -> dict[str, str]:
         return load_properties(path)
     except ValueError as error:
         raise UsageFailure(f"{path}: {error}; a backslash is written \\\\ in a properties file") from None
-
-
-def number_of(properties: dict[str, str], name: str) -> int:
-    """A property that has to be a whole number."""
-    try:
-        return int(properties[name])
-    except ValueError:
-        raise UsageFailure(f"{name}={properties[name]}: must be a whole number") from None
-
-
-def flag_of(properties: dict[str, str], name: str, default: bool) -> bool:
-    """A property that is true or false."""
-    text = properties.get(name, str(default)).strip().lower()
-    if text not in ("true", "false"):
-        raise UsageFailure(f"{name}={properties[name]}: must be true or false")
-    return text == "true"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
+from kcli.completion import complete_topics
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
-from kcli.output import output_option, write_rows
+from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
 from kcli.topic_selection import TopicSelection, exclude_internal_option, find_topics, not_there, text_of, topics_option
 
@@ -15,12 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kcli.output import Row
-    from kcore.client.admin import Admin
-    from kcore.client.cluster import PartitionInfo, TopicDescription
+    from kcore.client.admin.configs import ConfigAdmin
+    from kcore.client.admin.topics import TopicAdmin
+    from kcore.client.metadata.cluster import PartitionInfo, TopicDescription
 
 
 @click.command("describe")
-@click.argument("topic_argument", metavar="[TOPIC]", required=False)
+@click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topics_option
 @click.option("--topic-id", metavar="ID", help="The topic by its id.")
 @click.option("--under-replicated-partitions", is_flag=True, help="Only partitions that miss a replica.")
@@ -58,18 +62,19 @@ def describe(
     output: str,
 ) -> None:
     """Describe topics: id, configurations, and the brokers of each partition."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.configs import ConfigAdmin
+    from kcore.client.admin.topics import TopicAdmin
 
     if topic_id is not None and (topic_argument or topic_option):
         raise UsageFailure("--topic-id names the topic: leave TOPIC and --topic out")
     selection = TopicSelection(text_of(topic_argument, topic_option)) if topic_argument or topic_option else None
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        admin = Admin(client)
+        admin = TopicAdmin(client)
         topics, missing = find_topics(admin, selection) if topic_id is None else find_by_id(admin, topic_id)
-        if page_size is not None and topics:
-            topics = admin.describe_topics_by_page([topic.name for topic in topics], page_size)
+        if topics and (page_size is not None or output == KAFKA):
+            topics = _by_page(admin, topics, page_size)
         topics = [topic for topic in topics if not (exclude_internal and topic.is_internal)]
-        configs = _configs(admin, topics)
+        configs = _configs(ConfigAdmin(client), topics, with_inherited=output == KAFKA)
         nodes = client.cluster.nodes
     filtered = (
         under_replicated_partitions or unavailable_partitions or under_min_isr_partitions or at_min_isr_partitions
@@ -88,12 +93,28 @@ def describe(
         if (topics_with_overrides and not overrides) or (filtered and not partitions):
             continue
         rows.append(_topic_row(topic, overrides, partitions))
-    write_rows(rows, output, _print_descriptions)
+    shown_as_kafka = partial(_print_as_kafka, with_topics=not filtered, with_partitions=not topics_with_overrides)
+    write_rows(rows, output, _print_descriptions, shown_as_kafka)
     raise_failures([] if if_exists else [not_there(name) for name in missing])
 
 
-def find_by_id(admin: Admin, text: str) -> tuple[list[TopicDescription], list[str]]:
+def _by_page(admin: TopicAdmin, topics: list[TopicDescription], page_size: int | None) -> list[TopicDescription]:
+    """The same with what DescribeTopicPartitions tells of them; as they are where a broker is too old, unless that was
+    asked for."""
+    from kcore.client.admin.topics import PAGE_PARTITIONS
+    from kcore.client.errors import UnsupportedByBroker
+
+    try:
+        return admin.describe_topics_by_page([topic.name for topic in topics], page_size or PAGE_PARTITIONS)
+    except UnsupportedByBroker:
+        if page_size is not None:
+            raise
+        return topics
+
+
+def find_by_id(admin: TopicAdmin, text: str) -> tuple[list[TopicDescription], list[str]]:
     """The topic with an id; the id among those that are missing when there is none."""
+    from kcore.client.admin.results import succeeded
     from kcore.uuid import from_text
 
     try:
@@ -102,23 +123,34 @@ def find_by_id(admin: Admin, text: str) -> tuple[list[TopicDescription], list[st
         raise UsageFailure(
             f"--topic-id {text!r}: an id is of 22 letters and digits, as `topics list -o json` has it"
         ) from None
-    found = [topic for topic in admin.list_topics() if topic.topic_id == topic_id]
+    found = list(succeeded(admin.describe_topics_by_id([topic_id])).values())
     return found, [] if found else [text]
 
 
-def _configs(admin: Admin, topics: Sequence[TopicDescription]) -> dict[str, tuple[dict[str, str | None], int]]:
-    """The overrides of each topic, and its min.insync.replicas, which may be the broker's."""
-    from kcore.client.admin import DYNAMIC_TOPIC_CONFIG, TOPIC_RESOURCE
+def _configs(
+    admin: ConfigAdmin, topics: Sequence[TopicDescription], with_inherited: bool
+) -> dict[str, tuple[dict[str, str | None], int]]:
+    """The overrides of each topic, and its min.insync.replicas, which may be the broker's.
+
+    Kafka's tool takes what was set for all topics, at a broker or in the cluster, for overrides as well.
+    """
+    from kcore.client.admin.configs import TOPIC_RESOURCE, ConfigResource
+    from kcore.client.admin.results import raise_first, succeeded
+
+    def is_override(source: str) -> bool:
+        return source == "DYNAMIC_TOPIC_CONFIG" or (with_inherited and source != "DEFAULT_CONFIG")
 
     if not topics:
         return {}
-    described = admin.describe_configs(TOPIC_RESOURCE, [topic.name for topic in topics])
+    resources = [ConfigResource(TOPIC_RESOURCE, topic.name) for topic in topics]
+    described = admin.describe_configs(resources, include_synonyms=False)
+    raise_first(described)
     return {
-        name: (
-            {entry.name: entry.value for entry in entries if entry.source == DYNAMIC_TOPIC_CONFIG},
+        resource.name: (
+            {entry.name: entry.value for entry in entries if is_override(entry.source)},
             next((int(entry.value or 1) for entry in entries if entry.name == "min.insync.replicas"), 1),
         )
-        for name, entries in described.items()
+        for resource, entries in succeeded(described).items()
     }
 
 
@@ -130,6 +162,8 @@ def _partition_row(info: PartitionInfo) -> dict[str, object]:
         "replicas": info.replicas,
         "isr": info.in_sync_replicas,
         "offline_replicas": info.offline_replicas,
+        "eligible_leader_replicas": info.eligible_leader_replicas,
+        "last_known_elr": info.last_known_elr,
     }
 
 
@@ -152,17 +186,41 @@ def _topic_row(
 def _print_descriptions(rows: Iterable[Row]) -> None:
     """As kafka-topics prints it, which scripts read."""
     for row in rows:
-        configs = ",".join(f"{name}={value}" for name, value in row["configs"].items())
-        click.echo(
-            f"Topic: {row['topic']}\tTopicId: {row['topic_id']}\tPartitionCount: {row['partition_count']}\t"
-            f"ReplicationFactor: {row['replication_factor']}\tConfigs: {configs}"
-        )
+        click.echo(_topic_line(row))
         for partition in row["partitions"]:
-            leader = "none" if partition["leader"] is None else partition["leader"]
+            click.echo(_partition_line(row, partition))
+
+
+def _topic_line(row: Row) -> str:
+    configs = ",".join(f"{name}={value}" for name, value in row["configs"].items())
+    return (
+        f"Topic: {row['topic']}\tTopicId: {row['topic_id']}\tPartitionCount: {row['partition_count']}\t"
+        f"ReplicationFactor: {row['replication_factor']}\tConfigs: {configs}"
+    )
+
+
+def _partition_line(row: Row, partition: Row) -> str:
+    leader = "none" if partition["leader"] is None else partition["leader"]
+    return (
+        f"\tTopic: {row['topic']}\tPartition: {partition['partition']}\tLeader: {leader}\t"
+        f"Replicas: {_comma_separated(partition['replicas'])}\tIsr: {_comma_separated(partition['isr'])}"
+    )
+
+
+def _print_as_kafka(rows: Iterable[Row], with_topics: bool, with_partitions: bool) -> None:
+    """What kafka-topics leaves out depends on what was asked for; it has two more columns since KIP-966."""
+    for row in rows:
+        if with_topics:
+            click.echo(_topic_line(row))
+        for partition in row["partitions"] if with_partitions else ():
+            elr, last_known_elr = (partition[key] for key in ("eligible_leader_replicas", "last_known_elr"))
             click.echo(
-                f"\tTopic: {row['topic']}\tPartition: {partition['partition']}\tLeader: {leader}\t"
-                f"Replicas: {_comma_separated(partition['replicas'])}\tIsr: {_comma_separated(partition['isr'])}"
+                f"{_partition_line(row, partition)}\tElr: {_replicas(elr)}\tLastKnownElr: {_replicas(last_known_elr)}"
             )
+
+
+def _replicas(numbers: Iterable[int] | None) -> str:
+    return "N/A" if numbers is None else _comma_separated(numbers)
 
 
 def _comma_separated(numbers: Iterable[int]) -> str:

@@ -12,14 +12,15 @@ import re
 
 import click
 
-from kcli.failures import UsageFailure
+from kcli.completion import complete_topics
+from kcli.failures import NotThere, UsageFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kcore.client.admin import Admin
-    from kcore.client.cluster import TopicDescription
+    from kcore.client.admin.topics import TopicAdmin
+    from kcore.client.metadata.cluster import TopicDescription
 
 NAME = re.compile(r"[a-zA-Z0-9._-]+")
 # `*` and `?` behind a name's character, or alone; behind `.`, `)` or `]` they belong to a regular expression.
@@ -27,7 +28,11 @@ SHELL_PATTERN = re.compile(r"(?:(?:^|(?<=[a-zA-Z0-9_*?-]))[*?]|[a-zA-Z0-9._-])+"
 
 
 topics_option = click.option(
-    "--topic", "topic_option", metavar="TOPICS", help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'."
+    "--topic",
+    "topic_option",
+    metavar="TOPICS",
+    shell_complete=complete_topics,
+    help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'.",
 )
 exclude_internal_option = click.option("--exclude-internal", is_flag=True, help="Leave out the broker's own topics.")
 
@@ -87,20 +92,21 @@ def compile_pattern(piece: str, option: str) -> re.Pattern[str]:
         raise UsageFailure(f"{option} {piece!r}: no name and no regular expression ({error})") from None
 
 
-def find_topics(admin: Admin, selection: TopicSelection | None) -> tuple[list[TopicDescription], list[str]]:
+def find_topics(admin: TopicAdmin, selection: TopicSelection | None) -> tuple[list[TopicDescription], list[str]]:
     """The topics that are meant, and the names and patterns that mean none; a name is asked for, the rest listed."""
     if selection is None:
         return admin.list_topics(), []
     if not selection.patterns:
+        from kcore.client.admin.results import failures, succeeded
+
         described = admin.describe_topics(selection.names)
-        found = [topic for topic in described if not topic.error_code]
-        return found, [topic.name for topic in described if topic.error_code]
+        return list(succeeded(described).values()), list(failures(described))
     found = [topic for topic in admin.list_topics() if selection.includes(topic.name)]
     return found, selection.unmatched(topic.name for topic in found)
 
 
-def not_there(name: str) -> str:
+def not_there(name: str) -> NotThere:
     """What is said of a name or pattern that means no topic."""
     if NAME.fullmatch(name):
-        return f"topic {name}: the cluster has no such topic"
-    return f"topics {name}: the cluster has none that matches"
+        return NotThere(name, f"topic {name}: the cluster has no such topic")
+    return NotThere(name, f"topics {name}: the cluster has none that matches")

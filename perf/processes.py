@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import socket
 import struct
@@ -23,23 +24,33 @@ LOOPBACK = "127.0.0.1"
 START_TIMEOUT_S = 120.0
 
 
+CRC32C = ROOT / "kcore" / "record" / "crc32c.h"
+PEER = Path(__file__).resolve().parent / "native" / "peer"
 # What each program in C is made of, its own source first. A C compiler is all that this takes.
 PROGRAMS = {
-    "kload": (LOAD / "kload.c", LOAD / "wire.h", LOAD / "histogram.h"),
-    "floor": (LOAD / "floor.c", LOAD / "wire.h", ROOT / "kcore" / "record" / "crc32c.h"),
+    LOAD / "kload": (LOAD / "kload.c", LOAD / "wire.h", LOAD / "histogram.h"),
+    LOAD / "floor": (LOAD / "floor.c", LOAD / "wire.h", CRC32C),
+    PEER: (PEER.with_suffix(".c"), LOAD / "wire.h", CRC32C),
 }
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-Wno-sign-conversion")
 
 
 def build_load() -> None:
-    """Compiles kload and the floor where a source is newer; $CC is the compiler, else cc."""
-    for name, sources in PROGRAMS.items():
-        program = LOAD / name
+    """Compiles kload, the floor and the peer where a source is newer; $CC is the compiler, else cc."""
+    for program, sources in PROGRAMS.items():
         if program.exists() and program.stat().st_mtime >= max(source.stat().st_mtime for source in sources):
             continue
         # Two runs may build at once: each in a file of its own, put in place as a whole.
-        unfinished = program.with_name(f"{name}.{os.getpid()}")
-        command = [os.environ.get("CC", "cc"), "-std=gnu11", *WARNINGS, "-O2", "-g", "-o", str(unfinished)]
+        unfinished = program.with_name(f"{program.name}.{os.getpid()}")
+        command = [
+            *shlex.split(os.environ.get("CC", "cc")),
+            "-std=gnu11",
+            *WARNINGS,
+            "-O2",
+            "-g",
+            "-o",
+            str(unfinished),
+        ]
         subprocess.run([*command, str(sources[0])], check=True, stdout=sys.stderr)
         unfinished.replace(program)
 

@@ -32,8 +32,10 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
-from kcore.client.admin import Admin, NewTopic
-from kcore.client.network_client import NetworkClient
+from kcore.client.admin.admin import Admin
+from kcore.client.admin.client_quotas import QuotaChange
+from kcore.client.admin.topics import NewTopic
+from kcore.client.cluster_client import ClusterClient
 from kcore.protocol import apis
 from perf.processes import Broker, free_port
 from tests.raw_client import RawClient
@@ -119,14 +121,14 @@ def run_clients(client: Client, warm_up_s: float, seconds: float) -> tuple[list[
 @contextmanager
 def quotas(server: str, entity: Mapping[str, str | None], **values: float) -> Iterator[None]:
     """In force for as long as the block runs."""
-    with NetworkClient(server) as network:
-        error = Admin(network).alter_client_quotas(entity, values)
+    with ClusterClient(server) as network:
+        [error] = Admin.over(network).alter_client_quotas([QuotaChange(entity, values)])
         assert error is None, error
     try:
         yield
     finally:
-        with NetworkClient(server) as network:
-            Admin(network).alter_client_quotas(entity, dict.fromkeys(values))
+        with ClusterClient(server) as network:
+            Admin.over(network).alter_client_quotas([QuotaChange(entity, dict.fromkeys(values))])
 
 
 def settings(server: str, part: str, number: int, tally: Tally) -> dict[str, Any]:
@@ -217,8 +219,8 @@ def request(server: str, arguments: argparse.Namespace, metrics_port: int) -> di
                 tally.add(1)
                 tally.note_throttle(answer.throttle_time_ms)
 
-    with NetworkClient(server) as network:
-        Admin(network).create_topics([NewTopic(LARGE_TOPIC, LARGE_TOPIC_PARTITIONS)])
+    with ClusterClient(server) as network:
+        Admin.over(network).create_topics([NewTopic(LARGE_TOPIC, LARGE_TOPIC_PARTITIONS)])
     spent: list[float] = []
 
     def watch(number: int, tally: Tally, stop: threading.Event) -> None:
@@ -281,8 +283,8 @@ def show(part: str, result: Mapping[str, Any]) -> None:
 
 
 def measure(server: str, arguments: argparse.Namespace, metrics_port: int | None) -> dict[str, Any]:
-    with NetworkClient(server) as network:
-        Admin(network).create_topics([NewTopic(TOPIC, CLIENTS)])
+    with ClusterClient(server) as network:
+        Admin.over(network).create_topics([NewTopic(TOPIC, CLIENTS)])
     results: dict[str, Any] = {}
     for part in arguments.only:
         if part == "request" and metrics_port is None:

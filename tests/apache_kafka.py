@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kcore.protocol import apis
+from kcore.testing.port_reservation import PortReservation
 from tests.raw_client import RawClient
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,8 +37,7 @@ START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 ASK_AGAIN_S = 0.05
 SHOWN_LOG_BYTES = 4_000
-# Another process may bind a port between our choice and Kafka's bind; then other ports are tried. And ZooKeeper may not
-# have noticed yet that the broker of that id was killed; then it is started again.
+# ZooKeeper may not have noticed yet that the broker of that id was killed; then it is started again.
 START_ATTEMPTS = 3
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 NODE_ID = 1
@@ -58,6 +57,8 @@ PROPERTIES = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "controller.quorum.append.linger.ms": "0",
+    # Records of tests have fixed times, long past, and retention would delete them half a minute after the start.
+    "log.initial.task.delay.ms": str(24 * 60 * 60 * 1000),
 }
 ZOOKEEPER_PROPERTIES = {
     **ALONE,
@@ -73,7 +74,7 @@ QUICK_START = ("-Xmx512M", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 class ApacheKafka:
     """`version` as bin/kafka-jars takes it; `properties` go over PROPERTIES; ports are free ones of the kernel's choice
-    and stay the same over `restart`."""
+    and nobody else's until `close`, also while it is down."""
 
     defaults: Mapping[str, str] = PROPERTIES
 
@@ -94,6 +95,7 @@ class ApacheKafka:
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
         self.controller_port = 0
+        self._reservation: PortReservation | None = None
 
     # What a test asks of it
 
@@ -118,8 +120,8 @@ class ApacheKafka:
         # The first time they are fetched, which takes as long as it takes.
         subprocess.run([KAFKA_JARS, self.version], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         for _ in range(START_ATTEMPTS):
-            if self.port == 0:
-                self.port, self.controller_port = free_port(), free_port()
+            if self._reservation is None:
+                self._reserve_ports()
             self.directory.mkdir(parents=True, exist_ok=True)
             self._write_properties()
             self._prepare()
@@ -129,12 +131,13 @@ class ApacheKafka:
                 return self
             if self.process is not None:
                 self._end(signal.SIGKILL)
-            if "Address already in use" in self.log()[before:]:
-                self.port = 0
-            elif "NodeExists" not in self.log()[before:]:
+            if "NodeExists" not in self.log()[before:]:
                 break
         self.kill()
         raise AssertionError(f"Apache Kafka {self.version} did not start:\n{self.log()[-SHOWN_LOG_BYTES:]}")
+
+    def _reserve_ports(self) -> None:
+        self._reservation, (self.port, self.controller_port) = reserved_ports(2)
 
     def _own_properties(self) -> dict[str, str]:
         """What depends on ports and directories."""
@@ -209,6 +212,21 @@ class ApacheKafka:
         if self.process is not None:
             self._end(signal.SIGKILL)
 
+    def pause(self) -> None:
+        """SIGSTOP, and it has stopped when this returns: it may go on for a while after kill(2)."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
+    def resume(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """Ends it for good, and gives its ports back."""
+        self.kill()
+        if self._reservation is not None:
+            self._reservation.close()
+            self._reservation = None
+
     def _end(self, number: signal.Signals) -> int:
         process, self.process = self.process, None
         assert process is not None, "it does not run"
@@ -232,7 +250,7 @@ class ApacheKafka:
         return self.start()
 
     def __exit__(self, kind: object, *exception: object) -> None:
-        self.kill()
+        self.close()
         if kind is not None:
             # pytest shows it with the failure.
             print(f"The log of Apache Kafka {self.version}:\n{self.log()[-SHOWN_LOG_BYTES:]}", file=sys.stderr)
@@ -311,19 +329,7 @@ def serves(port: int) -> bool:
         return False
 
 
-def free_port() -> int:
-    """A port that the kernel gives nobody else for the next minute.
-
-    A connection of it that was closed from its own side stays in TIME_WAIT, which keeps the kernel from choosing the
-    port again, while a server that sets SO_REUSEADDR, as Java's do, may bind it by its number.
-    """
-    with socket.socket() as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind(("127.0.0.1", 0))
-        server.listen(1)
-        address = server.getsockname()
-        with socket.create_connection(address) as client:
-            accepted, _ = server.accept()
-            accepted.close()
-            assert client.recv(1) == b""
-    return int(address[1])
+def reserved_ports(count: int) -> tuple[PortReservation, list[int]]:
+    """Ports for servers that set SO_REUSEADDR, as Java's do; until the reservation is closed nobody else gets them."""
+    reservation = PortReservation(",".join(["PLAINTEXT://127.0.0.1:0"] * count))
+    return reservation, [int(listener.rpartition(":")[2]) for listener in reservation.listeners.split(",")]

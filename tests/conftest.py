@@ -7,6 +7,7 @@ out unseen.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -17,9 +18,16 @@ import hypothesis
 import pytest
 
 from tests.apache_kafka import ApacheKafka, ZooKeeperKafka
+from tests.leftovers import librdkafka_clients
 
-# The same examples at every run; campaigns look for new ones (bin/campaign).
-hypothesis.settings.register_profile("suite", derandomize=True, database=None, deadline=None)
+# The same examples at every run, however long the machine takes for one; campaigns look for new ones (bin/campaign).
+hypothesis.settings.register_profile(
+    "suite",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "release_build: meaningless or too slow in a sanitizer build")
 
 
+def pytest_collection_finish() -> None:
+    # Ten thousand tests are a third of a million objects that stay: who collects garbage need not go through them.
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("needs"):
         require(marker.args)
@@ -59,6 +73,18 @@ def require(needs: Iterable[str]) -> None:
         if shutil.which(executable) is None:
             reason = f"needs {executable} (Debian: apt-get install {package})"
             (pytest.fail if EVERYTHING_MUST_RUN else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_librdkafka_client_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One that is neither closed nor let go of tries to reach its broker, and says so, for the rest of the run."""
+    clients, failed = librdkafka_clients(), request.session.testsfailed
+    yield
+    if librdkafka_clients() > clients:
+        # An error that a test has kept holds on to all that its frames have.
+        gc.collect()
+    # What has failed is kept for the report.
+    assert librdkafka_clients() <= clients or request.session.testsfailed > failed, "close it, or let go of it"
 
 
 @pytest.fixture(scope="session")

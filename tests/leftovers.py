@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import select
 import socket
+import stat
 from pathlib import Path
 
 MARK = "KCLI_TEST_MARK"
-END_TIMEOUT_MS = 30_000
+END_TIMEOUT_MS = 60_000
 
 
 class Leftovers:
@@ -25,30 +26,66 @@ class Leftovers:
 
     def processes(self) -> list[str]:
         """The command lines of those that live."""
+        return [command_line(pid) for pid in self._pids()]
+
+    def await_ends(self) -> None:
+        """Returns when none lives; with that no port is theirs any more."""
+        for pid in self._pids():
+            await_ends(pid)
+        assert self.processes() == []
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.temporary.iterdir())
+
+    def _pids(self) -> list[int]:
         wanted = f"{MARK}={self.mark}".encode()
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append((entry / "cmdline").read_text().replace("\0", " "))
+                    found.append(int(entry.name))
             except OSError:
                 continue
         return found
 
-    def files(self) -> list[str]:
-        return sorted(path.name for path in self.temporary.iterdir())
+
+def command_line(pid: int) -> str:
+    """Of a process that may have ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return f"process {pid}"
 
 
-def is_free(port: int) -> bool:
-    """Whether nobody listens there."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def own_ports() -> set[int]:
+    """The ports of the network's sockets that this process has, also of those that are only bound.
+
+    Who asks instead whether a port is free hears of others too: a moment after it was given back it may be anybody's.
+    """
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
         try:
-            probe.bind(("127.0.0.1", port))
-            probe.listen()
+            copy = os.dup(int(entry.name))
         except OSError:
-            return False
-        return True
+            continue  # closed meanwhile, as the one by which this directory was read
+        if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+            os.close(copy)
+            continue
+        with socket.socket(fileno=copy) as held:
+            if held.family in (socket.AF_INET, socket.AF_INET6):
+                found.add(int(held.getsockname()[1]))
+    return found
+
+
+def librdkafka_clients() -> int:
+    """How many clients of librdkafka live in this process, closed ones not among them: each has one main thread."""
+    names = []
+    for entry in Path("/proc/self/task").glob("*/comm"):
+        try:
+            names.append(entry.read_text())
+        except OSError:
+            continue
+    return sum(name.startswith("rdk:main") for name in names)
 
 
 def await_ends(*pids: int) -> None:

@@ -10,7 +10,7 @@ from kcore.protocol.apis import Api
 from kcore.protocol.headers import decode_response, encode_request
 from kcore.protocol.message import Message
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 class RawClient:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
 SHOWN_LOG_BYTES = 4_000
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import click
 
 from kcli.options import bootstrap_server_option, command_config_option, connect
-from kcli.output import TABLE, output_option, write_rows
+from kcli.output import KAFKA, TABLE, output_option, write_rows
 from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcli.output import Row
-    from kcore.client.cluster import Node
+    from kcore.client.metadata.cluster import Node
+
+
+# Since 4.1; a broker that is fenced is not asked.
+FENCED = " isFenced: false"
 
 
 @click.command("broker-api-versions")
@@ -20,14 +24,14 @@ if TYPE_CHECKING:
 @output_option
 def command(bootstrap_server: str, command_config: str | None, output: str) -> None:
     """Print the versions of every API that each broker serves, and the newest that this client can use of them."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.features import FeatureAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        admin = Admin(client)
+        admin = FeatureAdmin(client)
         found = [(broker, _rows(broker, admin.api_versions(broker))) for broker in admin.brokers()]
-    if output == TABLE:
+    if output in (TABLE, KAFKA):
         for broker, rows in found:
-            _print_broker(broker, rows)
+            _print_broker(broker, rows, FENCED if output == KAFKA else "")
     else:
         write_rows((row for _, rows in found for row in rows), output)
 
@@ -52,7 +56,7 @@ def _rows(broker: Node, versions: dict[int, tuple[int, int]]) -> list[Row]:
     return rows
 
 
-def _print_broker(broker: Node, rows: list[Row]) -> None:
+def _print_broker(broker: Node, rows: list[Row], fenced: str) -> None:
     """As kafka-broker-api-versions prints it."""
     lines = []
     for row in rows:
@@ -60,6 +64,6 @@ def _print_broker(broker: Node, rows: list[Row]) -> None:
         versions = str(low) if low == high else f"{low} to {high}"
         usable = "UNSUPPORTED" if row["usable_version"] is None else f"usable: {row['usable_version']}"
         lines.append(f"\t{row['api']}({row['key']}): {versions} [{usable}]")
-    click.echo(f"{broker} (id: {broker.id} rack: {broker.rack or 'null'}) -> (")
+    click.echo(f"{broker} (id: {broker.id} rack: {broker.rack or 'null'}{fenced}) -> (")
     click.echo(",\n".join(lines))
     click.echo(")")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import click
 
 from kcli.action_group import ActionGroup
+from kcli.completion import complete_configs
 from kcli.config_entities import (
     BROKER_LOGGERS,
     BROKERS,
     CLIENT_METRICS,
+    GROUPS,
     TOPICS,
     Entity,
     added_configs,
@@ -22,7 +24,7 @@ from kcli.config_entities import (
 )
 from kcli.failures import Failure, UsageFailure
 from kcli.options import bootstrap_server_option, command_config_option, connect
-from kcli.output import output_option, write_rows
+from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
 
 TYPE_CHECKING = False
@@ -31,15 +33,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcli.output import Row
-    from kcore.client.config_admin import ConfigAdmin, DescribedConfig
+    from kcore.client.admin.configs import ConfigAdmin, DescribedConfig
 
-RESOURCE_TYPES = {TOPICS: 2, BROKERS: 4, BROKER_LOGGERS: 8, CLIENT_METRICS: 16}
+RESOURCE_TYPES = {TOPICS: 2, BROKERS: 4, BROKER_LOGGERS: 8, CLIENT_METRICS: 16, GROUPS: 32}
 # What was set for the entity itself, as distinct from what it inherits.
 OWN_SOURCES = {
     TOPICS: "DYNAMIC_TOPIC_CONFIG",
     BROKERS: "DYNAMIC_BROKER_CONFIG",
     BROKER_LOGGERS: "DYNAMIC_BROKER_LOGGER_CONFIG",
     CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    GROUPS: "DYNAMIC_GROUP_CONFIG",
 }
 MARKDOWN, JSON = "markdown", "json"
 
@@ -75,11 +78,14 @@ def describe(everything: bool, bootstrap_server: str, command_config: str | None
     Without --all only what was set for the entity itself. Each has its source and, strongest first, every other place
     that says what it is.
     """
-    from kcore.client.config_admin import ConfigAdmin
+    from kcore.client.admin.configs import ConfigAdmin
 
     entity = chosen_entity(**options)
     with connect(bootstrap_server, read_properties(command_config)) as client:
         admin = ConfigAdmin(client)
+        if output == KAFKA and entity.entity_type == TOPICS and entity.name not in (None, *_topics(admin)):
+            click.echo(f"The topic '{entity.name}' doesn't exist and doesn't have dynamic config.")
+            return
         rows = [row for each in _entities(admin, entity) for row in _entity_rows(admin, each, everything)]
     write_rows(rows, output, lambda listed: _print_configs(listed, everything))
 
@@ -89,16 +95,29 @@ def _entities(admin: ConfigAdmin, entity: Entity) -> list[Entity]:
     if entity.name is not None:
         return [entity]
     if entity.entity_type == TOPICS:
-        return [Entity(TOPICS, name) for name in sorted(admin.client.update_metadata(None).topics)]
+        return [Entity(TOPICS, name) for name in sorted(_topics(admin))]
     if entity.entity_type == CLIENT_METRICS:
         raise UsageFailure("--entity-type client-metrics: name a subscription with --entity-name")
+    if entity.entity_type == GROUPS:
+        raise UsageFailure("--entity-type groups: name a group with --entity-name")
     brokers = [Entity(entity.entity_type, str(broker)) for broker in sorted(admin.client.update_metadata([]).nodes)]
     return brokers + ([Entity(BROKERS, "")] if entity.entity_type == BROKERS else [])
 
 
+def _topics(admin: ConfigAdmin) -> Iterable[str]:
+    return admin.client.update_metadata(None).topics
+
+
+def _described(admin: ConfigAdmin, entity: Entity) -> list[DescribedConfig]:
+    from kcore.client.admin.configs import ConfigResource
+    from kcore.client.admin.results import only
+
+    return only(admin.describe_configs([ConfigResource(RESOURCE_TYPES[entity.entity_type], entity.name or "")]))
+
+
 def _entity_rows(admin: ConfigAdmin, entity: Entity, everything: bool) -> list[Row]:
     """One row for the entity, with its configurations in it."""
-    configs = admin.describe(RESOURCE_TYPES[entity.entity_type], entity.name or "")
+    configs = sorted(_described(admin, entity), key=lambda config: config.name)
     shown = [_config(config) for config in configs if everything or _is_own(config, entity)]
     return [{"entity_type": entity.entity_type, "entity_name": entity.name or None, "configs": shown}]
 
@@ -140,10 +159,15 @@ def _shown(value: str | None) -> str:
 @command.command("alter")
 @entity_options
 @click.option(
-    "--add-config", metavar="NAME=VALUE,...", help="What to set; a list as NAME=[VALUE,VALUE]. Others stay as they are."
+    "--add-config",
+    metavar="NAME=VALUE,...",
+    shell_complete=complete_configs,
+    help="What to set; a list as NAME=[VALUE,VALUE]. Others stay as they are.",
 )
 @click.option("--add-config-file", metavar="FILE", help="A properties file of what to set.")
-@click.option("--delete-config", metavar="NAME,...", help="What to set back to its default.")
+@click.option(
+    "--delete-config", metavar="NAME,...", shell_complete=complete_configs, help="What to set back to its default."
+)
 @click.option("--validate-only", is_flag=True, help="Ask the cluster whether it would do it, and change nothing.")
 @bootstrap_server_option
 @command_config_option
@@ -163,7 +187,8 @@ def alter(
     Everything is done, or nothing. A broker takes over at once what `kcli configs docs` calls cluster-wide or
     per-broker.
     """
-    from kcore.client.config_admin import DELETE, SET, ConfigAdmin, ConfigOperation
+    from kcore.client.admin.configs import DELETE, SET, ConfigAdmin, ConfigOperation, ConfigResource
+    from kcore.client.admin.results import raise_first
 
     entity = chosen_entity(**options)
     if entity.name is None:
@@ -175,8 +200,12 @@ def alter(
     operations += [ConfigOperation(name, DELETE) for name in deleted]
     with connect(bootstrap_server, read_properties(command_config)) as client:
         admin = ConfigAdmin(client)
-        _check_deletions(admin, entity, deleted)
-        admin.alter(RESOURCE_TYPES[entity.entity_type], entity.name, operations, validate_only=validate_only)
+        if output != KAFKA:  # whose tool has let it pass since 4.0
+            _check_deletions(admin, entity, deleted)
+        elif entity.entity_type == BROKER_LOGGERS:
+            _check_loggers(admin, entity, [*added, *deleted])
+        resource = ConfigResource(RESOURCE_TYPES[entity.entity_type], entity.name)
+        raise_first(admin.alter_configs({resource: operations}, validate_only=validate_only))
     row = {
         "entity_type": entity.entity_type,
         "entity_name": entity.name or None,
@@ -188,13 +217,19 @@ def alter(
 
 
 def _check_deletions(admin: ConfigAdmin, entity: Entity, deleted: list[str]) -> None:
-    """Kafka's tool refuses to delete what is not set, since that is usually a slip of the pen."""
+    """Kafka's tool refused, before 4.0, to delete what is not set, since that is usually a slip of the pen."""
     if deleted and entity.entity_type != BROKER_LOGGERS:
-        described = admin.describe(RESOURCE_TYPES[entity.entity_type], entity.name or "")
-        own = {config.name for config in described if _is_own(config, entity)}
+        own = {config.name for config in _described(admin, entity) if _is_own(config, entity)}
         unknown = [name for name in deleted if name not in own]
         if unknown:
             raise Failure(f"Invalid config(s): {','.join(unknown)}; only what was set can be deleted")
+
+
+def _check_loggers(admin: ConfigAdmin, entity: Entity, names: list[str]) -> None:
+    known = {config.name for config in _described(admin, entity)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise Failure(f"Invalid broker logger(s): {','.join(unknown)}")
 
 
 def _print_altered(rows: Iterable[Row]) -> None:
@@ -209,6 +244,7 @@ def _print_altered(rows: Iterable[Row]) -> None:
 
 @command.command("docs")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--clients", is_flag=True, help="Of producers, consumers and admin clients.")
 @click.option(
     "-o",
     "--output",
@@ -217,18 +253,20 @@ def _print_altered(rows: Iterable[Row]) -> None:
     show_default=True,
     help="How to print.",
 )
-def docs(names: tuple[str, ...], output: str) -> None:
+def docs(names: tuple[str, ...], clients: bool, output: str) -> None:
     """Print the reference of every configuration, or of those named.
 
-    docs/configuration.md is what this prints.
+    docs/configuration.md is what this prints, and docs/client-configuration.md with --clients.
     """
-    from kcli.config_reference import markdown, reference
+    from kcli.config_reference import client_markdown, client_reference, markdown, reference
     from kcli.output import to_json
 
-    sections = reference(names)
+    sections = client_reference(names) if clients else reference(names)
     if names and not any(section.rows for section in sections):
-        raise Failure(f"{', '.join(names)}: there is no such configuration; `kcli configs docs` lists all")
+        listing = "`kcli configs docs --clients`" if clients else "`kcli configs docs`"
+        raise Failure(f"{', '.join(names)}: there is no such configuration; {listing} lists all")
     if output == JSON:
         click.echo(to_json([dict(row) for section in sections for row in section.rows]))
     else:
-        click.echo(markdown(sections, with_introduction=not names), nl=False)
+        page = client_markdown if clients else markdown
+        click.echo(page(sections, with_introduction=not names), nl=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from kcli.action_group import ActionGroup
-from kcli.failures import UsageFailure, raise_failures
+from kcli.failures import Failure, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
-from kcli.output import TABLE, output_option, write_rows
+from kcli.output import KAFKA, TABLE, output_option, write_rows
 from kcli.properties import read_properties
 
 TYPE_CHECKING = False
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
     from kcli.output import Row
 
+PARTICIPLES = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}
+METADATA_VERSION = "metadata.version"
+# Level 1, and those that have come with Apache Kafka 4.
+FIRST_METADATA_VERSION = "3.0-IV1"
+METADATA_VERSIONS_FROM_4 = (
+    *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0"),
+)
 MAX_LEVEL = 2**15 - 1
 
 levels_option = click.option(
@@ -39,10 +46,10 @@ def command() -> None:
 @output_option
 def describe(bootstrap_server: str, command_config: str | None, output: str) -> None:
     """Print the supported and the finalized levels of every feature."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.features import FeatureAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        found = Admin(client).describe_features()
+        found = FeatureAdmin(client).describe_features()
     rows = []
     for name in sorted(found.supported.keys() | found.finalized.keys()):
         low, high = found.supported.get(name, (0, 0))
@@ -57,7 +64,7 @@ def describe(bootstrap_server: str, command_config: str | None, output: str) -> 
         )
     if not rows and output == TABLE:
         click.echo("The brokers of this cluster have no features to finalize.", err=True)
-    write_rows(rows, output, _print_features)
+    write_rows(rows, output, _print_features, _print_features_as_kafka)
 
 
 def _print_features(rows: Iterable[Row]) -> None:
@@ -70,6 +77,29 @@ def _print_features(rows: Iterable[Row]) -> None:
         )
 
 
+def _print_features_as_kafka(rows: Iterable[Row]) -> None:
+    """In columns, since 4.1; levels of metadata.version by the names of releases."""
+    for row in rows:
+        epoch = "-" if row["epoch"] is None else row["epoch"]
+        keys = ("supported_min_version", "supported_max_version", "finalized_version_level")
+        low, high, level = (level_name(row["feature"], row[key]) for key in keys)
+        click.echo(
+            f"Feature: {row['feature']:<42}SupportedMinVersion: {low:<17}SupportedMaxVersion: {high:<17}"
+            f"FinalizedVersionLevel: {level:<17}Epoch: {epoch}"
+        )
+
+
+def level_name(feature: str, level: int) -> str:
+    """What kafka-features shows of a level: the number, but for metadata.version, whose levels are releases."""
+    if feature != METADATA_VERSION:
+        return str(level)
+    from kcore.config import metadata_versions
+
+    before_4 = [name for name in metadata_versions.names() if not name.startswith("4.")]
+    names = [*before_4[before_4.index(FIRST_METADATA_VERSION) :], *METADATA_VERSIONS_FROM_4]
+    return names[level - 1] if 1 <= level <= len(names) else f"UNKNOWN [{level}]"
+
+
 @command.command("upgrade")
 @levels_option
 @dry_run_option
@@ -80,9 +110,9 @@ def upgrade(
     features: tuple[str, ...], dry_run: bool, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
     """Finalize features at higher levels, which older brokers and clients may not understand."""
-    from kcore.client.admin import UPGRADE
+    from kcore.client.admin.features import UPGRADE
 
-    _update(parse_levels(features), UPGRADE, dry_run, bootstrap_server, command_config, output)
+    _update("upgrade", parse_levels(features), UPGRADE, dry_run, bootstrap_server, command_config, output)
 
 
 @command.command("downgrade")
@@ -101,7 +131,8 @@ def downgrade(
     output: str,
 ) -> None:
     """Finalize features at lower levels."""
-    _update(parse_levels(features), _downgrade_kind(unsafe), dry_run, bootstrap_server, command_config, output)
+    kind = _downgrade_kind(unsafe)
+    _update("downgrade", parse_levels(features), kind, dry_run, bootstrap_server, command_config, output)
 
 
 @command.command("disable")
@@ -120,29 +151,65 @@ def disable(
     output: str,
 ) -> None:
     """Finalize features at level 0, which is as if there were none."""
-    _update(dict.fromkeys(features, 0), _downgrade_kind(unsafe), dry_run, bootstrap_server, command_config, output)
+    kind = _downgrade_kind(unsafe)
+    _update("disable", dict.fromkeys(features, 0), kind, dry_run, bootstrap_server, command_config, output)
 
 
 def _downgrade_kind(unsafe: bool) -> int:
-    from kcore.client.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE
+    from kcore.client.admin.features import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE
 
     return UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
 
 
 def _update(
-    levels: Mapping[str, int], kind: int, dry_run: bool, bootstrap_server: str, command_config: str | None, output: str
+    verb: str,
+    levels: Mapping[str, int],
+    kind: int,
+    dry_run: bool,
+    bootstrap_server: str,
+    command_config: str | None,
+    output: str,
 ) -> None:
-    from kcore.client.admin import Admin
+    from kcore.client.admin.features import FeatureAdmin
+    from kcore.errors import KafkaError
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        outcomes = Admin(client).update_features(levels, kind, validate_only=dry_run)
+        outcomes: Mapping[str, KafkaError | None]
+        try:
+            outcomes = FeatureAdmin(client).update_features(levels, kind, validate_only=dry_run)
+        except KafkaError as error:
+            if output != KAFKA:
+                raise
+            # Newer controllers refuse all at once, and kafka-features tells it of each.
+            outcomes = dict.fromkeys(levels, error)
+    if output == KAFKA:
+        _tell_as_kafka(verb, levels, outcomes, dry_run)
+        return
     rows = [
         {"feature": name, "level": levels[name], "changed": not dry_run}
         for name in sorted(levels)
         if outcomes.get(name) is None
     ]
     write_rows(rows, output, _print_changed)
-    raise_failures([str(error) for error in outcomes.values() if error is not None])
+    raise_failures([error for error in outcomes.values() if error is not None])
+
+
+def _tell_as_kafka(
+    verb: str, levels: Mapping[str, int], outcomes: Mapping[str, Exception | None], dry_run: bool
+) -> None:
+    """What became of each, and in the end how many failed."""
+    from kcore.client.errors import broker_message
+
+    for name in sorted(levels):
+        error = outcomes.get(name)
+        goal = "" if verb == "disable" else f" to {levels[name]}"
+        if error is not None:
+            click.echo(f"Could not {verb} {name}{goal}. {broker_message(error)}")
+        else:
+            click.echo(f"{name} {'can be' if dry_run else 'was'} {PARTICIPLES[verb]}{goal}.")
+    failed = sum(outcomes.get(name) is not None for name in levels)
+    if failed:
+        raise Failure(f"{failed} out of {len(levels)} operation(s) failed.")
 
 
 def _print_changed(rows: Iterable[Row]) -> None:

@@ -6,9 +6,10 @@ import re
 
 import click
 
-from kcli.failures import UsageFailure, raise_failures
+from kcli.completion import complete_topics
+from kcli.failures import NotThere, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
-from kcli.output import output_option, write_rows
+from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
 from kcli.topic_selection import TopicSelection, find_topics, not_there, split_pieces
 
@@ -17,19 +18,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kcli.output import Row
-    from kcore.client.admin import Admin
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.admin.topics import TopicAdmin
+    from kcore.client.metadata.cluster import TopicPartition
 
     Wanted = Callable[[str, int], bool]
 
-SPECIAL_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
+SPECIAL_TIMES = {
+    "latest": -1,
+    "earliest": -2,
+    "max-timestamp": -3,
+    "earliest-local": -4,
+    "latest-tiered": -5,
+    "earliest-pending-upload": -6,
+}
 MAX_TIMESTAMP = 2**63 - 1
-# topic, or topic:partitions, where partitions are 1, 0-3 (without 3), 5- or -3 (without 3)
-PIECE = re.compile(r"(?P<topic>[^:]*)(?::(?P<partitions>\d+|\d*-\d*))?")
+# topic, or topic:partitions, where partitions are 1, 0-3 (without 3), 5-, -3 (without 3) or nothing: all
+PIECE = re.compile(r"(?P<topic>[^:]*)(?::(?P<partitions>\d*|\d*-\d*))?")
 
 
 @click.command("get-offsets")
-@click.option("--topic", "topic_text", metavar="TOPICS", help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'.")
+@click.option(
+    "--topic",
+    "topic_text",
+    metavar="TOPICS",
+    shell_complete=complete_topics,
+    help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'.",
+)
 @click.option("--partitions", "partition_text", metavar="ID,...", help="Only these partitions.")
 @click.option(
     "--topic-partitions", metavar="TOPIC:IDS,...", help="Topics, each with its partitions: a:1,b:0-3,c:5-,:7."
@@ -55,7 +69,9 @@ def command(
 
     A partition that has no record since the time is left out; JSON has it without an offset.
     """
-    from kcore.client.admin import Admin
+    from kcore.client.admin.records import RecordAdmin
+    from kcore.client.admin.results import failures, succeeded
+    from kcore.client.admin.topics import TopicAdmin
 
     if topic_partitions is not None and (topic_text is not None or partition_text is not None):
         raise UsageFailure("--topic-partitions names topics and partitions: leave --topic and --partitions out")
@@ -63,28 +79,27 @@ def command(
     selection = None if topic_text is None else TopicSelection(topic_text)
     is_wanted = wanted_partitions(topic_partitions) if topic_partitions is not None else _numbers(partition_text)
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        admin = Admin(client)
-        partitions, missing = _find(admin, selection, is_wanted, exclude_internal_topics)
-        found = admin.list_offsets(dict.fromkeys(partitions, timestamp))
+        partitions, missing = _find(TopicAdmin(client), selection, is_wanted, exclude_internal_topics)
+        found = RecordAdmin(client).list_offsets(dict.fromkeys(partitions, timestamp))
     rows = [
         {
             "topic": partition.topic,
             "partition": partition.partition,
-            "offset": None if found[partition].offset < 0 else found[partition].offset,
-            "timestamp": None if found[partition].timestamp < 0 else found[partition].timestamp,
+            "offset": None if listed.offset < 0 else listed.offset,
+            "timestamp": None if listed.timestamp < 0 else listed.timestamp,
         }
-        for partition in partitions
-        if found[partition].error is None
+        for partition, listed in succeeded(found).items()
     ]
     write_rows(rows, output, _print_offsets)
-    raise_failures(missing + [str(listed.error) for listed in found.values() if listed.error is not None])
+    unlisted = [] if output == KAFKA and rows else missing
+    raise_failures([*unlisted, *failures(found).values()])
 
 
 def _find(
-    admin: Admin, selection: TopicSelection | None, is_wanted: Wanted, exclude_internal: bool
-) -> tuple[list[TopicPartition], list[str]]:
+    admin: TopicAdmin, selection: TopicSelection | None, is_wanted: Wanted, exclude_internal: bool
+) -> tuple[list[TopicPartition], list[NotThere]]:
     """The partitions that are meant, sorted, and what is to be said of topics that are missing."""
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.metadata.cluster import TopicPartition
 
     topics, missing = find_topics(admin, selection)
     partitions = sorted(
@@ -95,7 +110,8 @@ def _find(
     )
     complaints = [not_there(name) for name in missing]
     if not partitions and not complaints:
-        complaints.append("no partition matches what was asked for; `kcli topics describe` shows what there is")
+        nothing = "no partition matches what was asked for; `kcli topics describe` shows what there is"
+        complaints.append(NotThere("", nothing))
     return partitions, complaints
 
 
@@ -137,7 +153,7 @@ def wanted_partitions(text: str) -> Wanted:
 
 def _filter(piece: str) -> Wanted:
     parsed = PIECE.fullmatch(piece)
-    if parsed is None or not piece or piece.endswith(":"):
+    if parsed is None or not piece.strip(":"):
         raise UsageFailure(f"--topic-partitions {piece!r}: must be written as in a:1, b:0-3, c:5-, d:-3, e or :7")
     selection = TopicSelection(parsed["topic"], "--topic-partitions") if parsed["topic"] else None
     low, dash, high = (parsed["partitions"] or "-").partition("-")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import click
 
 from kcli.action_group import ActionGroup
-from kcli.failures import UsageFailure, raise_failures
+from kcli.completion import complete_brokers, complete_topics
+from kcli.failures import NotThere, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_alone_option, command_config_option, connect
-from kcli.output import output_option, write_rows
+from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
+from kcli.topic_selection import not_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kcli.output import Row
-    from kcore.client.admin import Admin, LogDirDescription
-    from kcore.client.cluster import Node, TopicPartition
+    from kcore.client.admin.log_dirs import LogDirDescription
+    from kcore.client.admin.topics import TopicAdmin
+    from kcore.client.metadata.cluster import Node, TopicPartition
 
 UNKNOWN_BYTES = -1
 
@@ -27,8 +30,12 @@ def command() -> None:
 
 
 @command.command("describe")
-@click.option("--broker-list", "broker_ids", metavar="ID,...", help="Only these brokers.")
-@click.option("--topic-list", metavar="TOPIC,...", help="Only the partitions of these topics.")
+@click.option(
+    "--broker-list", "broker_ids", metavar="ID,...", shell_complete=complete_brokers, help="Only these brokers."
+)
+@click.option(
+    "--topic-list", metavar="TOPIC,...", shell_complete=complete_topics, help="Only the partitions of these topics."
+)
 @bootstrap_server_alone_option
 @command_config_option
 @output_option
@@ -36,19 +43,23 @@ def describe(
     broker_ids: str | None, topic_list: str | None, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
     """Describe log directories: how full their volumes are, and the size of each partition."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.log_dirs import LogDirAdmin
+    from kcore.client.admin.results import raise_first, succeeded
+    from kcore.client.admin.topics import TopicAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        admin = Admin(client)
-        brokers = _chosen(admin, broker_ids)
-        partitions, missing = _partitions(admin, topic_list)
-        found = admin.describe_log_dirs(brokers, partitions)
-    write_rows(map(_row, found), output, _print_directories)
-    raise_failures(missing + [str(described.error) for described in found if described.error is not None])
+        admin = LogDirAdmin(client)
+        brokers = _chosen(admin.brokers(), broker_ids)
+        partitions, missing = _partitions(TopicAdmin(client), topic_list)
+        described = admin.describe_log_dirs(brokers, partitions)
+    raise_first(described)
+    found = [directory for directories in succeeded(described).values() for directory in directories]
+    write_rows(map(_row, found), output, _print_directories, _print_as_kafka)
+    if output != KAFKA:
+        raise_failures([*missing, *(directory.error for directory in found if directory.error is not None)])
 
 
-def _chosen(admin: Admin, text: str | None) -> list[Node]:
-    brokers = admin.brokers()
+def _chosen(brokers: list[Node], text: str | None) -> list[Node]:
     if text is None:
         return brokers
     try:
@@ -58,20 +69,26 @@ def _chosen(admin: Admin, text: str | None) -> list[Node]:
     unknown = sorted(wanted - {broker.id for broker in brokers})
     if unknown:
         known = ", ".join(str(broker.id) for broker in brokers)
-        raise UsageFailure(f"--broker-list: the cluster has no broker {unknown[0]}, only {known}")
+        raise UsageFailure(
+            f"--broker-list: the cluster has no broker {unknown[0]}, only {known}",
+            as_kafka="The given brokers do not exist from --broker-list: "
+            f"{','.join(map(str, unknown))}. Current existent brokers: {known.replace(' ', '')}",
+        )
     return [broker for broker in brokers if broker.id in wanted]
 
 
-def _partitions(admin: Admin, text: str | None) -> tuple[list[TopicPartition] | None, list[str]]:
+def _partitions(admin: TopicAdmin, text: str | None) -> tuple[list[TopicPartition] | None, list[NotThere]]:
     """The partitions of the topics that were named, None for all; and what is to be said of those that are missing."""
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.admin.results import failures, succeeded
+    from kcore.client.metadata.cluster import TopicPartition
 
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if not names:
         return None, []
     described = admin.describe_topics(names)
-    missing = [f"topic {topic.name}: the cluster has no such topic" for topic in described if topic.error_code]
-    return [TopicPartition(topic.name, info.partition) for topic in described for info in topic.partitions], missing
+    found = succeeded(described).values()
+    missing = [not_there(name) for name in failures(described)]
+    return [TopicPartition(topic.name, info.partition) for topic in found for info in topic.partitions], missing
 
 
 def _row(found: LogDirDescription) -> Row:
@@ -108,3 +125,26 @@ def _print_directories(rows: Iterable[Row]) -> None:
                 f"\tTopic: {replica['topic']}\tPartition: {replica['partition']}\tSize: {replica['size']}\t"
                 f"OffsetLag: {replica['offset_lag']}{future}"
             )
+
+
+def _print_as_kafka(rows: Iterable[Row]) -> None:
+    """One line of JSON behind two of text, which scripts cut off."""
+    from kcli.output import to_json
+
+    brokers: dict[int, list[dict[str, object]]] = {}
+    for row in rows:
+        partitions = [
+            {
+                "partition": f"{replica['topic']}-{replica['partition']}",
+                "size": replica["size"],
+                "offsetLag": replica["offset_lag"],
+                "isFuture": replica["is_future"],
+            }
+            for replica in row["partitions"]
+        ]
+        directory = {"partitions": partitions, "error": row["error"], "logDir": row["log_dir"]}
+        brokers.setdefault(row["broker"], []).append(directory)
+    click.echo("Querying brokers for log directories information")
+    click.echo(f"Received log directory information from brokers {','.join(map(str, brokers))}")
+    listed = [{"broker": broker, "logDirs": directories} for broker, directories in brokers.items()]
+    click.echo(to_json({"brokers": listed, "version": 1}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kcli.completion import complete_quotas
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import output_option, write_rows
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 # The entity types of kafka-configs, as the protocol names them and as kafka-configs shows them.
 PROTOCOL_TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 SHOWN_TYPES = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+ALTERED_TYPES = {"user": "user", "client-id": "client", "ip": "ip"}
 DEFAULT_NAME = "<default>"
 MATCH_EXACT, MATCH_DEFAULT, MATCH_SPECIFIED = 0, 1, 2
 
@@ -66,14 +68,14 @@ def command() -> None:
 @output_option
 def describe(bootstrap_server: str, command_config: str | None, output: str, **who: Any) -> None:
     """Print quotas: all of them, or those of one kind of entity, or of one entity."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.client_quotas import ClientQuotaAdmin
 
     components = [
         (kind, MATCH_SPECIFIED if name == "" else MATCH_DEFAULT if name is None else MATCH_EXACT, name or None)
         for kind, name in entity(**who).items()
     ]
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        found = Admin(client).describe_client_quotas(components, strict=bool(components))
+        found = ClientQuotaAdmin(client).describe_client_quotas(components, strict=bool(components))
     rows = [
         {
             **{kind.replace("-", "_"): shown_name(one.entity.get(kind, "")) for kind in SHOWN_TYPES},
@@ -87,8 +89,8 @@ def describe(bootstrap_server: str, command_config: str | None, output: str, **w
 
 @command.command("alter", cls=EntityCommand)
 @entity_options
-@click.option("--add-config", metavar="KEY=VALUE[,...]", help="Quotas to set.")
-@click.option("--delete-config", metavar="KEY[,...]", help="Quotas to remove.")
+@click.option("--add-config", metavar="KEY=VALUE[,...]", shell_complete=complete_quotas, help="Quotas to set.")
+@click.option("--delete-config", metavar="KEY[,...]", shell_complete=complete_quotas, help="Quotas to remove.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -105,17 +107,17 @@ def alter(
     Of users and client ids: producer_byte_rate and consumer_byte_rate (bytes a second), request_percentage (of one
     thread), controller_mutation_rate (partitions a second). Of addresses: connection_creation_rate.
     """
-    from kcore.client.admin import Admin
+    from kcore.client.admin.client_quotas import ClientQuotaAdmin, QuotaChange
 
     named = entity(**who)
     if not named or "" in named.values():
         raise UsageFailure("--entity-name or --entity-default must be given for each --entity-type")
     quotas = changes(add_config, delete_config)
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        error = Admin(client).alter_client_quotas(named, quotas)
+        [error] = ClientQuotaAdmin(client).alter_client_quotas([QuotaChange(named, quotas)])
     row: Row = {kind.replace("-", "_"): shown_name(named.get(kind, "")) for kind in SHOWN_TYPES}
-    write_rows([{**row, "quotas": quotas}] if error is None else [], output, _print_altered)
-    raise_failures([str(error)] if error is not None else [])
+    write_rows([{**row, "quotas": quotas}] if error is None else [], output, _print_altered, _print_altered_as_kafka)
+    raise_failures([error] if error is not None else [])
 
 
 def entity(
@@ -183,6 +185,21 @@ def _print_quotas(rows: Iterable[Row]) -> None:
 def _print_altered(rows: Iterable[Row]) -> None:
     for row in rows:
         click.echo(f"Completed updating config for {_shown(row)}.")
+
+
+def _print_altered_as_kafka(rows: Iterable[Row]) -> None:
+    """kafka-configs names the first entity only."""
+    for row in rows:
+        for kind, shown in ALTERED_TYPES.items():
+            name = row[kind.replace("-", "_")]
+            if name is not None:
+                whom = (
+                    f"default config for {shown}s in the cluster"
+                    if name == DEFAULT_NAME
+                    else f"config for {shown} {name}"
+                )
+                click.echo(f"Completed updating {whom}.")
+                break
 
 
 def _shown(row: Row) -> str:

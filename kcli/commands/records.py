@@ -13,16 +13,16 @@ from kcli.action_group import ActionGroup
 from kcli.confirmation import confirm
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
-from kcli.output import output_option, write_rows
+from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from kcli.output import Row
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.metadata.cluster import TopicPartition
 
 FILE_VERSION = 1
 MAX_OFFSET = 2**63 - 1
@@ -46,20 +46,21 @@ def delete(offset_json_file: str, yes: bool, bootstrap_server: str, command_conf
     The file holds {"partitions": [{"topic": "orders", "partition": 0, "offset": 1500}], "version": 1}; the offset -1
     stands for everything that consumers can read.
     """
-    from kcore.client.admin import Admin
+    from kcore.client.admin.records import RecordAdmin
+    from kcore.client.admin.results import failures, succeeded
 
     offsets = read_offsets(offset_json_file)
     if not yes:
         confirm("records delete", map(_plan, offsets.items()))
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        results = Admin(client).delete_records(offsets)
+        results = RecordAdmin(client).delete_records(offsets)
     rows = [
-        {"topic": partition.topic, "partition": partition.partition, "low_watermark": results[partition].low_watermark}
-        for partition in offsets
-        if results[partition].error is None
+        {"topic": partition.topic, "partition": partition.partition, "low_watermark": low_watermark}
+        for partition, low_watermark in succeeded(results).items()
     ]
-    write_rows(rows, output, _print_deleted)
-    raise_failures([str(results[partition].error) for partition in offsets if results[partition].error is not None])
+    refused = failures(results)
+    write_rows(rows, output, _print_deleted, lambda listed: _print_as_kafka(listed, refused))
+    raise_failures(list(refused.values()) if output != KAFKA else [])
 
 
 def _plan(item: tuple[TopicPartition, int]) -> str:
@@ -74,11 +75,21 @@ def _print_deleted(rows: Iterable[Row]) -> None:
         click.echo(f"partition: {row['topic']}-{row['partition']}\tlow_watermark: {row['low_watermark']}")
 
 
+def _print_as_kafka(rows: Iterable[Row], refused: Mapping[TopicPartition, Exception]) -> None:
+    """What was refused stands among what was done."""
+    from kcore.client.errors import broker_message
+
+    click.echo("Executing records delete operation\nRecords delete operation completed:")
+    _print_deleted(rows)
+    for partition, error in refused.items():
+        click.echo(f"partition: {partition.topic}-{partition.partition}\terror: {broker_message(error)}")
+
+
 def read_offsets(path: str) -> dict[TopicPartition, int]:
     """The offsets of a file; UsageFailure names what is wrong with it."""
     import json
 
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.metadata.cluster import TopicPartition
 
     with click.open_file(path, encoding="utf-8") as file:
         try:

@@ -28,7 +28,7 @@ def command(properties_file: str | None, data_dir: str | None, timeout: float, o
     The broker finishes what is in flight, flushes and closes its logs; the command returns when it has ended. When
     none serves the directory, the command says so and succeeds.
     """
-    directory = _directory(properties_file, data_dir)
+    directory = directory_of(properties_file, data_dir)
     pid = stop_broker(directory, timeout)
     if output != TABLE:
         write_object({"data_dir": directory, "pid": pid, "stopped": pid is not None})
@@ -38,7 +38,8 @@ def command(properties_file: str | None, data_dir: str | None, timeout: float, o
         click.echo(f"stopped the broker of {directory} (pid {pid})")
 
 
-def _directory(properties_file: str | None, data_dir: str | None) -> str:
+def directory_of(properties_file: str | None, data_dir: str | None) -> str:
+    """The data directory that is meant."""
     if data_dir is not None:
         return os.path.abspath(data_dir)
     properties = read_properties(properties_file)

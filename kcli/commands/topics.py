@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from kcli.action_group import ActionGroup
+from kcli.completion import complete_configs, complete_topics
 from kcli.confirmation import confirm
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
-from kcli.output import output_option, write_rows
+from kcli.output import output_option, print_nothing, write_rows
 from kcli.properties import parse_properties, read_properties
 from kcli.topic_description import describe
 from kcli.topic_selection import (
@@ -27,8 +28,15 @@ if TYPE_CHECKING:
     from kcli.output import Row
 
 TOPIC_ALREADY_EXISTS = 36
+# What kafka-topics says of a name with either in it, since metrics have the one in the place of the other.
+COLLISION_WARNING = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
+    "To avoid issues it is best to use either, but not both."
+)
 
-topic_option = click.option("--topic", "topic_option", metavar="TOPIC", help="The topic, or several: a,b,c.")
+topic_option = click.option(
+    "--topic", "topic_option", metavar="TOPIC", shell_complete=complete_topics, help="The topic, or several: a,b,c."
+)
 
 
 @click.group("topics", cls=ActionGroup)
@@ -37,12 +45,19 @@ def command() -> None:
 
 
 @command.command("create")
-@click.argument("topic_argument", metavar="[TOPIC]", required=False)
+@click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topic_option
 @click.option("--partitions", type=click.IntRange(1, 2**31 - 1), help="Default: num.partitions of the broker.")
 @click.option("--replication-factor", type=click.IntRange(1, 2**15 - 1), help="Default: the broker's.")
 @click.option("--replica-assignment", metavar="ID:ID,...", help="The brokers of each partition, the leader first.")
-@click.option("--config", "configs", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic.")
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=complete_configs,
+    help="A configuration of the topic.",
+)
 @click.option("--if-not-exists", is_flag=True, help="Succeed when the topic is there already.")
 @bootstrap_server_option
 @command_config_option
@@ -60,7 +75,9 @@ def create(
     output: str,
 ) -> None:
     """Create a topic."""
-    from kcore.client.admin import Admin, NewTopic
+    from kcore.client.admin.results import failures as failures_of
+    from kcore.client.admin.topics import NewTopic, TopicAdmin
+    from kcore.errors import KafkaError
 
     names = _names(topic_argument, topic_option)
     assignment = _parse_assignment(replica_assignment)
@@ -69,19 +86,19 @@ def create(
     overrides = parse_properties(configs, "--config")
     topics = [NewTopic(name, partitions or -1, replication_factor or -1, overrides, assignment) for name in names]
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        outcomes = Admin(client).create_topics(topics)
+        refused = failures_of(TopicAdmin(client).create_topics(topics))
     rows = []
-    failures = []
+    failures: list[str | Exception] = []
     for name in names:
-        error = outcomes.get(name)
-        exists = error is not None and error.code == TOPIC_ALREADY_EXISTS
+        error = refused.get(name)
+        exists = isinstance(error, KafkaError) and error.code == TOPIC_ALREADY_EXISTS
         if error is None or (exists and if_not_exists):
             rows.append({"topic": name, "created": error is None})
-        elif exists:
-            failures.append(f"{error}; choose another name, or add --if-not-exists")
         else:
-            failures.append(str(error))
-    write_rows(rows, output, _print_created)
+            if exists:
+                error.add_note("choose another name, or add --if-not-exists")
+            failures.append(error)
+    write_rows(rows, output, _print_created, _print_created_as_kafka)
     raise_failures(failures)
 
 
@@ -90,8 +107,16 @@ def _print_created(rows: Iterable[Row]) -> None:
         click.echo(f"Created topic {row['topic']}." if row["created"] else f"Topic {row['topic']} already exists.")
 
 
+def _print_created_as_kafka(rows: Iterable[Row]) -> None:
+    for row in rows:
+        if row["created"]:
+            if "." in row["topic"] or "_" in row["topic"]:
+                click.echo(COLLISION_WARNING)
+            click.echo(f"Created topic {row['topic']}.")
+
+
 @command.command("alter")
-@click.argument("topic_argument", metavar="[TOPIC]", required=False)
+@click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topics_option
 @click.option("--partitions", type=click.IntRange(1, 2**31 - 1), required=True, help="How many it is to have in all.")
 @click.option(
@@ -115,7 +140,8 @@ def alter(
 
     Records with a key may go to another partition than before: a key's partition is found by the number of partitions.
     """
-    from kcore.client.admin import Admin, NewPartitions
+    from kcore.client.admin.partitions import NewPartitions, PartitionAdmin
+    from kcore.client.admin.topics import TopicAdmin
 
     selection = TopicSelection(text_of(topic_argument, topic_option))
     assignment = _parse_assignment(replica_assignment)
@@ -124,21 +150,20 @@ def alter(
             f"--replica-assignment is of {len(assignment)} partitions, and --partitions says {partitions}"
         )
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        admin = Admin(client)
-        topics, missing = find_topics(admin, selection)
+        topics, missing = find_topics(TopicAdmin(client), selection)
         additions = [
             NewPartitions(topic.name, partitions, assignment[len(topic.partitions) :] if assignment else None)
             for topic in topics
         ]
-        outcomes = admin.create_partitions(additions) if additions else {}
-    failures = [] if if_exists else [not_there(name) for name in missing]
-    failures += [str(error) for error in outcomes.values() if error is not None]
+        outcomes = PartitionAdmin(client).create_partitions(additions) if additions else {}
+    failures: list[str | Exception] = [] if if_exists else [not_there(name) for name in missing]
+    failures += [error for error in outcomes.values() if error is not None]
     rows = [
         {"topic": topic.name, "partitions": partitions, "added": partitions - len(topic.partitions)}
         for topic in topics
         if outcomes.get(topic.name) is None
     ]
-    write_rows(rows, output, _print_altered)
+    write_rows(rows, output, _print_altered, print_nothing)
     raise_failures(failures)
 
 
@@ -157,12 +182,12 @@ def list_topics(
     topic_option: str | None, exclude_internal: bool, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
     """List the topics of the cluster."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.topics import TopicAdmin
     from kcore.uuid import to_text
 
     selection = None if topic_option is None else TopicSelection(topic_option)
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        topics = Admin(client).list_topics()
+        topics = TopicAdmin(client).list_topics()
     rows = [
         {
             "topic": topic.name,
@@ -173,14 +198,20 @@ def list_topics(
         for topic in topics
         if not (exclude_internal and topic.is_internal) and (selection is None or selection.includes(topic.name))
     ]
-    write_rows(rows, output, lambda listed: click.echo("".join(f"{row['topic']}\n" for row in listed), nl=False))
+    # kafka-topics prints a line for no topics, too.
+    write_rows(
+        rows,
+        output,
+        lambda listed: click.echo("".join(f"{row['topic']}\n" for row in listed), nl=False),
+        lambda listed: click.echo("\n".join(row["topic"] for row in listed)),
+    )
 
 
 command.add_command(describe)
 
 
 @command.command("delete")
-@click.argument("topic_argument", metavar="[TOPIC]", required=False)
+@click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topics_option
 @click.option("--if-exists", is_flag=True, help="Succeed when the topic is not there.")
 @yes_option
@@ -197,20 +228,20 @@ def delete(
     output: str,
 ) -> None:
     """Delete topics with everything in them."""
-    from kcore.client.admin import Admin
+    from kcore.client.admin.topics import TopicAdmin
 
     selection = TopicSelection(text_of(topic_argument, topic_option))
     with connect(bootstrap_server, read_properties(command_config)) as client:
-        admin = Admin(client)
+        admin = TopicAdmin(client)
         topics, missing = find_topics(admin, selection)
-        failures = [] if if_exists else [not_there(name) for name in missing]
+        failures: list[str | Exception] = [] if if_exists else [not_there(name) for name in missing]
         if topics and not yes:
             plan = (f"delete topic {t.name}: {len(t.partitions)} partitions with all their records" for t in topics)
             confirm("topics delete", plan)
         outcomes = admin.delete_topics([topic.name for topic in topics]) if topics else {}
-    failures += [str(error) for error in outcomes.values() if error is not None]
+    failures += [error for error in outcomes.values() if error is not None]
     rows = [{"topic": topic.name, "deleted": True} for topic in topics if outcomes[topic.name] is None]
-    write_rows(rows, output, _print_deleted)
+    write_rows(rows, output, _print_deleted, print_nothing)
     raise_failures(failures)
 
 

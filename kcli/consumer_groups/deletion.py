@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kcli.confirmation import confirm
+from kcli.consumer_groups.kafka_text import tell_deleted, tell_deleted_offsets
 from kcli.consumer_groups.selection import (
     all_groups_option,
     connect_in_time,
@@ -16,9 +17,9 @@ from kcli.consumer_groups.selection import (
     timeout_option,
     topic_option,
 )
-from kcli.failures import UsageFailure, raise_failures
+from kcli.failures import NotThere, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, yes_option
-from kcli.output import output_option, write_rows
+from kcli.output import KAFKA, output_option, write_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def delete(
     output: str,
 ) -> None:
     """Delete groups that have no members, with all offsets that they committed."""
-    from kcore.client.group_admin import GroupAdmin
+    from kcore.client.admin.groups import GroupAdmin
 
     names = named_groups(group_arguments, group_options, all_groups)
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
@@ -56,7 +57,11 @@ def delete(
         if group_ids and not yes:
             confirm("groups delete", (f"delete group {group_id} with all its offsets" for group_id in group_ids))
         outcomes = admin.delete_groups(group_ids)
-    failures += [str(error) for error in outcomes.values() if error is not None]
+    if output == KAFKA:
+        raise_failures(failures)
+        tell_deleted(outcomes)
+        return
+    failures += [error for error in outcomes.values() if error is not None]
     rows = [{"group": group_id, "deleted": True} for group_id, error in outcomes.items() if error is None]
     write_rows(rows, output, _print_deleted)
     raise_failures(failures)
@@ -90,19 +95,28 @@ def delete_offsets(
 
     The group goes on with its other topics; one that it is subscribed to is refused.
     """
-    from kcore.client.admin import Admin
-    from kcore.client.group_admin import GroupAdmin
+    from kcore.client.admin.groups import GroupAdmin
+    from kcore.client.admin.topics import TopicAdmin
+    from kcore.errors import KafkaError
 
     names = named_groups(group_arguments, group_options, False) or []
     if len(names) != 1 or not topics:
         raise UsageFailure("groups delete-offsets: name one group, and topics with --topic")
     (group_id,) = names
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
-        partitions, failures = find_partitions(Admin(client), topics)
+        partitions, failures = find_partitions(TopicAdmin(client), topics)
         if partitions and not yes:
             plan = (f"delete the offset of partition {partition} in group {group_id}" for partition in partitions)
             confirm("groups delete-offsets", plan)
-        outcomes = GroupAdmin(client).delete_offsets(group_id, partitions) if partitions else {}
+        try:
+            outcomes = GroupAdmin(client).delete_offsets(group_id, partitions) if partitions else {}
+        except KafkaError as error:
+            if output != KAFKA:
+                raise
+            outcomes = dict.fromkeys(partitions, error)
+    if output == KAFKA:
+        tell_deleted_offsets(group_id, outcomes, [each.name for each in failures if isinstance(each, NotThere)])
+        return
     failures += [f"group {group_id}, {error}" for error in outcomes.values() if error is not None]
     rows = [
         {"group": group_id, "topic": place.topic, "partition": place.partition, "deleted": True}

@@ -15,16 +15,16 @@ from kcli.consumer_groups.selection import (
 )
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option
-from kcli.output import TABLE, output_option, write_rows
+from kcli.output import KAFKA, TABLE, output_option, write_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from kcore.client.cluster import TopicPartition
-    from kcore.client.group_admin import GroupDescription
-    from kcore.client.network_client import NetworkClient
+    from kcore.client.admin.groups import GroupDescription
+    from kcore.client.cluster_client import ClusterClient
+    from kcore.client.metadata.cluster import TopicPartition
 
     Row = dict[str, Any]
 
@@ -71,8 +71,8 @@ def describe(
 
 
 def _describe_offsets(
-    client: NetworkClient, names: list[str] | None, timeout_ms: int | None, verbose: bool, output: str
-) -> list[str]:
+    client: ClusterClient, names: list[str] | None, timeout_ms: int | None, verbose: bool, output: str
+) -> list[str | Exception]:
     from kcli.consumer_groups.progress import ProgressReader
     from kcli.consumer_groups.text import offset_columns, print_by_group, tell_state
 
@@ -80,13 +80,13 @@ def _describe_offsets(
     group_ids, unlisted = find_groups(reader.groups, names)
     progress, failures = reader.read(group_ids)
     rows = [row for each in progress for row in each.rows]
-    if output == TABLE:
+    if output in (TABLE, KAFKA):
         for each in progress:
             tell_state(each.group.group_id, each.group.state)
-            print_by_group(each.rows, offset_columns(verbose))
+            print_by_group(each.rows, offset_columns(verbose, with_seconds=output == TABLE))
     else:
         write_rows(rows, output)
-    if any(row["lag"] and row["lag_seconds"] is None for row in rows):
+    if output != KAFKA and any(row["lag"] and row["lag_seconds"] is None for row in rows):
         click.echo(
             "kcli: the time of some records is not known, and so no seconds; --timeout gives more time", err=True
         )
@@ -94,24 +94,24 @@ def _describe_offsets(
 
 
 def _describe_groups(
-    client: NetworkClient, names: list[str] | None, members: bool, verbose: bool, output: str
-) -> list[str]:
+    client: ClusterClient, names: list[str] | None, members: bool, verbose: bool, output: str
+) -> list[str | Exception]:
     from kcli.consumer_groups.text import member_columns, print_table, state_columns, tell_state
-    from kcore.client.group_admin import GroupAdmin, GroupDescription
+    from kcore.client.admin.groups import GroupAdmin, GroupDescription
 
     admin = GroupAdmin(client)
     group_ids, failures = find_groups(admin, names)
     described = admin.describe_groups(group_ids)
     groups = sorted(group for group in described.values() if isinstance(group, GroupDescription))
-    failures += [str(error) for error in described.values() if not isinstance(error, GroupDescription)]
+    failures += [error for error in described.values() if not isinstance(error, GroupDescription)]
     rows_of = member_rows if members else state_rows
-    if output != TABLE:
+    if output not in (TABLE, KAFKA):
         write_rows((row for group in groups for row in rows_of(group)), output)
         return failures
     for group in groups:
         tell_state(group.group_id, group.state)
         rows = rows_of(group)
-        if rows:
+        if rows or output == KAFKA:
             print_table(rows, member_columns(rows, verbose) if members else state_columns(verbose))
     return failures
 

@@ -7,7 +7,7 @@ import click
 from kcli.consumer_groups.selection import connect_in_time, is_of_consumers, timeout_option
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option
-from kcli.output import TABLE, output_option, write_rows
+from kcli.output import KAFKA, TABLE, output_option, write_rows
 
 STATES = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead", "Assigning", "Reconciling")
 TYPES = ("Classic", "Consumer")
@@ -45,7 +45,7 @@ def list_groups(
 ) -> None:
     """List the consumer groups of the cluster."""
     from kcli.consumer_groups.text import print_columns
-    from kcore.client.group_admin import GroupAdmin
+    from kcore.client.admin.groups import GroupAdmin
 
     states = parse_choices("--state", state, STATES)
     types = parse_choices("--type", type_text, TYPES)
@@ -56,14 +56,14 @@ def list_groups(
         for group in listed
         if (is_of_consumers(group) if protocol is None else group.protocol_type == protocol)
     ]
-    if output != TABLE:
+    if output not in (TABLE, KAFKA):
         write_rows(rows, output)
     elif state is None and type_text is None:
         click.echo("".join(f"{row['group']}\n" for row in rows), nl=False)
     else:
         shown = {"TYPE": "type"} if type_text is not None else {}
         print_columns(rows, {"GROUP": "group", **shown, **({"STATE": "state"} if state is not None else {})})
-    raise_failures([str(failure) for failure in failures])
+    raise_failures(failures)
 
 
 def parse_choices(option: str, text: str | None, known: tuple[str, ...]) -> list[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 
-from kcore.client.admin import Admin
-from kcore.client.cluster import TopicPartition
-from kcore.client.group_admin import GroupAdmin, GroupDescription
-from kcore.client.record_times import RecordTimes
+from kcore.client.admin.groups import GroupAdmin, GroupDescription
+from kcore.client.admin.record_times import RecordTimes
+from kcore.client.admin.records import RecordAdmin
+from kcore.client.admin.results import failures, succeeded
+from kcore.client.metadata.cluster import TopicPartition
 from kcore.metrics.consumer_lag import first_unread, records_behind, seconds_behind
 
 TYPE_CHECKING = False
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from kcore.client.group_admin import CommittedOffset, GroupMember
-    from kcore.client.network_client import NetworkClient
+    from kcore.client.admin.group_offsets import CommittedOffset
+    from kcore.client.admin.groups import GroupMember
+    from kcore.client.cluster_client import ClusterClient
 
     Row = dict[str, Any]
 
@@ -44,8 +46,8 @@ class ProgressReader:
     `search_ms` bounds how long the others are looked for at a time.
     """
 
-    def __init__(self, client: NetworkClient, search_ms: float | None) -> None:
-        self._admin = Admin(client)
+    def __init__(self, client: ClusterClient, search_ms: float | None) -> None:
+        self._records = RecordAdmin(client)
         self._groups = GroupAdmin(client)
         self._times = RecordTimes(client)
         self._search_ms = SEARCH_MS if search_ms is None else search_ms
@@ -54,17 +56,19 @@ class ProgressReader:
     def groups(self) -> GroupAdmin:
         return self._groups
 
-    def read(self, group_ids: Iterable[str]) -> tuple[list[GroupProgress], list[str]]:
+    def read(self, group_ids: Iterable[str]) -> tuple[list[GroupProgress], list[str | Exception]]:
         """The groups by id, and what is to be said of those, and of partitions, that nothing is known of."""
         described = self._groups.describe_groups(group_ids)
         groups = [group for group in described.values() if isinstance(group, GroupDescription)]
-        failures = [str(error) for error in described.values() if not isinstance(error, GroupDescription)]
+        failures: list[str | Exception] = [
+            error for error in described.values() if not isinstance(error, GroupDescription)
+        ]
         committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         for group_id, offsets in self._groups.committed_offsets(group.group_id for group in groups).items():
             if isinstance(offsets, dict):
                 committed[group_id] = offsets
             else:
-                failures.append(str(offsets))
+                failures.append(offsets)
         rows = {group.group_id: _rows(group, committed.get(group.group_id, {})) for group in groups}
         every = [row for each in rows.values() for row in each]
         ends, complaints = self._offsets(map(_place, every), LATEST)
@@ -78,10 +82,10 @@ class ProgressReader:
 
     def _offsets(
         self, places: Iterable[TopicPartition], special_time: int
-    ) -> tuple[dict[TopicPartition, int], list[str]]:
-        listed = self._admin.list_offsets(dict.fromkeys(places, special_time))
-        complaints = [str(found.error) for found in listed.values() if found.error is not None]
-        return {place: found.offset for place, found in listed.items() if found.error is None}, complaints
+    ) -> tuple[dict[TopicPartition, int], list[str | Exception]]:
+        listed = self._records.list_offsets(dict.fromkeys(places, special_time))
+        offsets = {place: found.offset for place, found in succeeded(listed).items()}
+        return offsets, list(failures(listed).values())
 
     def _add_seconds(self, rows: Sequence[Row]) -> None:
         """The age of the first record that was not read, looked for where there is one."""

@@ -36,9 +36,9 @@ from kcli.consumer_groups.selection import (
     timeout_option,
     topic_option,
 )
-from kcli.failures import UsageFailure, raise_failures
+from kcli.failures import Failure, NotThere, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, yes_option
-from kcli.output import TABLE, output_option, write_rows
+from kcli.output import KAFKA, TABLE, output_option, write_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     from kcli.consumer_groups.reset_file import Plan
     from kcli.output import Row
-    from kcore.client.cluster import TopicPartition
-    from kcore.client.group_admin import GroupDescription
-    from kcore.client.network_client import NetworkClient
+    from kcore.client.admin.groups import GroupDescription
+    from kcore.client.cluster_client import ClusterClient
+    from kcore.client.metadata.cluster import TopicPartition
     from kcore.errors import KafkaError
 
 OFFSET = click.IntRange(-(2**63), 2**63 - 1)
@@ -107,7 +107,7 @@ def reset_offsets(
     names = named_groups(group_arguments, group_options, all_groups)
     if dry_run and (execute or yes):
         raise UsageFailure("groups reset-offsets: choose --dry-run or --execute")
-    if export and output != TABLE:
+    if export and output not in (TABLE, KAFKA):
         raise UsageFailure("groups reset-offsets: --export prints a file for --from-file; leave -o out")
     from_file, target = _target(targets)
     if from_file is None and all_topics == bool(topics):
@@ -121,10 +121,16 @@ def reset_offsets(
         rows = resetter.rows()
         is_executed = bool(rows) and not dry_run and _is_agreed(rows, execute or yes, export)
         failures = resetter.failures + (resetter.execute() if is_executed else [])
+    if output == KAFKA:
+        raise_failures([each for each in failures if isinstance(each, NotThere)])
     if export:
         write_plan(rows, names is not None and len(names) == 1)
+        if output == KAFKA:
+            click.echo()
     else:
-        write_rows([{**row, "executed": is_executed} for row in resetter.rows()], output, _print_plan)
+        write_rows(
+            [{**row, "executed": is_executed} for row in resetter.rows()], output, _print_plan, _print_plan_as_kafka
+        )
     raise_failures(failures)
 
 
@@ -151,6 +157,13 @@ def _print_plan(rows: Iterable[Row]) -> None:
     listed = list(rows)
     if listed:
         print_table(listed, PLAN_COLUMNS)
+
+
+def _print_plan_as_kafka(rows: Iterable[Row]) -> None:
+    """The heading stands there without rows, too."""
+    from kcli.consumer_groups.text import print_table
+
+    print_table(list(rows), PLAN_COLUMNS)
 
 
 def _target(options: Mapping[str, Any]) -> tuple[str | None, ResetTarget]:
@@ -180,24 +193,27 @@ class Resetter:
     """Plans for groups, one by one, and carries out what was planned. `failures` are what it could not plan."""
 
     def __init__(
-        self, client: NetworkClient, topics: Iterable[str], target: ResetTarget, file_plan: Plan | None
+        self, client: ClusterClient, topics: Iterable[str], target: ResetTarget, file_plan: Plan | None
     ) -> None:
-        from kcore.client.admin import Admin
-        from kcore.client.group_admin import GroupAdmin
+        from kcore.client.admin.groups import GroupAdmin
+        from kcore.client.admin.records import RecordAdmin
+        from kcore.client.admin.topics import TopicAdmin
 
-        self._admin = Admin(client)
+        self._topic_admin = TopicAdmin(client)
+        self._records = RecordAdmin(client)
         self._groups = GroupAdmin(client)
         self._target = target
         self._file_plan = file_plan
-        self.failures: list[str] = []
+        self.failures: list[str | Exception] = []
         self._topics = list(topics)
         self._offsets: dict[str, dict[TopicPartition, int]] = {}
         self._committed: dict[str, dict[TopicPartition, int]] = {}
 
     def plan(self, names: list[str] | None) -> None:
         """Plans for the named groups, or for all."""
-        group_ids, self.failures = find_groups(self._groups, names)
-        partitions, missing = find_partitions(self._admin, self._topics)
+        group_ids, unlisted = find_groups(self._groups, names)
+        self.failures += unlisted
+        partitions, missing = find_partitions(self._topic_admin, self._topics)
         self.failures += missing
         inactive = [
             group_id
@@ -206,7 +222,7 @@ class Resetter:
         ]
         for group_id, offsets in self._groups.committed_offsets(inactive).items():
             if not isinstance(offsets, dict):
-                self.failures.append(str(offsets))
+                self.failures.append(offsets)
                 continue
             committed = {place: entry.offset for place, entry in offsets.items()}
             self._committed[group_id] = committed
@@ -217,27 +233,31 @@ class Resetter:
             self._offsets[group_id] = plan.offsets
 
     def _is_inactive(self, group_id: str, group: GroupDescription | Exception) -> bool:
-        from kcore.client.group_admin import GROUP_ID_NOT_FOUND, GroupDescription
+        from kcore.client.admin.groups import GROUP_ID_NOT_FOUND, GroupDescription
 
         if isinstance(group, GroupDescription):
             if group.state not in INACTIVE:
                 self.failures.append(
-                    f"group {group_id} is {group.state}: offsets can only be reset while nobody is in the group; "
-                    "stop its members first"
+                    Failure(
+                        f"group {group_id} is {group.state}: offsets can only be reset while nobody is in the group; "
+                        "stop its members first",
+                        as_kafka=f"Assignments can only be reset if the group '{group_id}' is inactive, but the "
+                        f"current state is {group.state}.",
+                    )
                 )
             return group.state in INACTIVE
         if getattr(group, "code", None) != GROUP_ID_NOT_FOUND:
-            self.failures.append(str(group))
+            self.failures.append(group)
             return False
         return True
 
     def _plan_group(self, group_id: str, partitions: list[TopicPartition]) -> ResetPlan:
         if self._file_plan is None:
-            return plan_reset(self._admin, self._target, partitions, self._committed[group_id])
+            return plan_reset(self._records, self._target, partitions, self._committed[group_id])
         plan = ResetPlan()
         if group_id not in self._file_plan:
             plan.failures.append("the file has no offsets for it")
-        move_to_offsets(self._admin, plan, self._file_plan.get(group_id, {}))
+        move_to_offsets(self._records, plan, self._file_plan.get(group_id, {}))
         return plan
 
     def rows(self) -> list[Row]:
@@ -254,9 +274,9 @@ class Resetter:
             for place, offset in sorted(offsets.items())
         ]
 
-    def execute(self) -> list[str]:
+    def execute(self) -> list[str | Exception]:
         """Commits what was planned; what was refused leaves the plan, and is answered."""
-        refused = []
+        refused: list[str | Exception] = []
         for group_id, offsets in self._offsets.items():
             results: Mapping[TopicPartition, KafkaError | Exception | None] = (
                 self._groups.alter_offsets(group_id, offsets) if offsets else {}

@@ -14,7 +14,7 @@ import io
 import click
 
 from kcli.failures import UsageFailure
-from kcore.client.cluster import TopicPartition
+from kcore.client.metadata.cluster import TopicPartition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kcore.client.admin import Admin
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.admin.records import RecordAdmin
+    from kcore.client.metadata.cluster import TopicPartition
 
     Offsets = dict[TopicPartition, int]
 
@@ -39,7 +39,10 @@ class ResetPlan:
 
 
 def plan_reset(
-    admin: Admin, target: ResetTarget, partitions: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]
+    admin: RecordAdmin,
+    target: ResetTarget,
+    partitions: Iterable[TopicPartition],
+    committed: Mapping[TopicPartition, int],
 ) -> ResetPlan:
     """The new offset of each partition."""
     plan = ResetPlan()
@@ -62,14 +65,14 @@ def plan_reset(
     return plan
 
 
-def _move_to_time(admin: Admin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> None:
+def _move_to_time(admin: RecordAdmin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> None:
     found = _look_up(admin, plan, partitions, time_ms)
     none_since = [place for place, offset in found.items() if offset < 0]
     plan.warnings += [f"partition {place} has no record since then: its end is taken" for place in none_since]
     plan.offsets = {**found, **_look_up(admin, plan, none_since, LATEST)}
 
 
-def move_to_offsets(admin: Admin, plan: ResetPlan, requested: Offsets) -> None:
+def move_to_offsets(admin: RecordAdmin, plan: ResetPlan, requested: Offsets) -> None:
     """Takes offsets up into a plan, none before the start or behind the end of its partition."""
     ends = _look_up(admin, plan, list(requested), LATEST)
     starts = _look_up(admin, plan, list(ends), EARLIEST)
@@ -82,7 +85,9 @@ def move_to_offsets(admin: Admin, plan: ResetPlan, requested: Offsets) -> None:
         plan.offsets[place] = offset
 
 
-def _look_up(admin: Admin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> Offsets:
+def _look_up(admin: RecordAdmin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> Offsets:
+    from kcore.client.admin.results import failures, succeeded
+
     listed = admin.list_offsets(dict.fromkeys(partitions, time_ms))
-    plan.failures += [str(found.error) for found in listed.values() if found.error is not None]
-    return {place: found.offset for place, found in listed.items() if found.error is None}
+    plan.failures += map(str, failures(listed).values())
+    return {place: found.offset for place, found in succeeded(listed).items()}

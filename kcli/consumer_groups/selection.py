@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import click
 
+from kcli.completion import complete_groups, complete_topics
 from kcli.failures import UsageFailure
 from kcli.options import connect
 from kcli.properties import read_properties
@@ -16,20 +17,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kcore.client.admin import Admin
-    from kcore.client.cluster import TopicPartition
-    from kcore.client.group_admin import GroupAdmin, GroupListing
-    from kcore.client.network_client import NetworkClient
+    from kcore.client.admin.groups import GroupAdmin, GroupListing
+    from kcore.client.admin.topics import TopicAdmin
+    from kcore.client.cluster_client import ClusterClient
+    from kcore.client.metadata.cluster import TopicPartition
 
 CONSUMER_PROTOCOL = "consumer"
 
-group_argument = click.argument("group_arguments", metavar="[GROUP]...", nargs=-1)
+group_argument = click.argument("group_arguments", metavar="[GROUP]...", nargs=-1, shell_complete=complete_groups)
 group_option = click.option(
-    "--group", "group_options", multiple=True, metavar="GROUP", help="A group; may be repeated."
+    "--group",
+    "group_options",
+    multiple=True,
+    metavar="GROUP",
+    shell_complete=complete_groups,
+    help="A group; may be repeated.",
 )
 all_groups_option = click.option("--all-groups", is_flag=True, help="All consumer groups.")
 topic_option = click.option(
-    "--topic", "topics", multiple=True, metavar="TOPIC[:ID,...]", help="A topic or partitions of it; may be repeated."
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="TOPIC[:ID,...]",
+    shell_complete=complete_topics,
+    help="A topic or partitions of it; may be repeated.",
 )
 timeout_option = click.option(
     "--timeout",
@@ -40,7 +51,7 @@ timeout_option = click.option(
 )
 
 
-def connect_in_time(bootstrap_server: str, command_config: str | None, timeout_ms: int | None) -> NetworkClient:
+def connect_in_time(bootstrap_server: str, command_config: str | None, timeout_ms: int | None) -> ClusterClient:
     """A client for the cluster, whose requests take as long as --timeout says."""
     properties = read_properties(command_config)
     if timeout_ms is not None:
@@ -60,12 +71,12 @@ def named_groups(arguments: Iterable[str], options: Iterable[str], all_groups: b
     return names or None
 
 
-def find_groups(admin: GroupAdmin, names: list[str] | None) -> tuple[list[str], list[str]]:
+def find_groups(admin: GroupAdmin, names: list[str] | None) -> tuple[list[str], list[str | Exception]]:
     """The ids of the groups that are meant, and why some of all could not be listed."""
     if names is not None:
         return names, []
     listed, failures = admin.list_groups()
-    return [group.group_id for group in listed if is_of_consumers(group)], [str(failure) for failure in failures]
+    return [group.group_id for group in listed if is_of_consumers(group)], list(failures)
 
 
 def is_of_consumers(group: GroupListing) -> bool:
@@ -73,20 +84,19 @@ def is_of_consumers(group: GroupListing) -> bool:
     return group.protocol_type in (CONSUMER_PROTOCOL, "")
 
 
-def find_partitions(admin: Admin, topics: Iterable[str]) -> tuple[list[TopicPartition], list[str]]:
+def find_partitions(admin: TopicAdmin, topics: Iterable[str]) -> tuple[list[TopicPartition], list[str | Exception]]:
     """The partitions that are meant, sorted, and what is to be said of topics that are not there."""
     from kcli.topic_selection import not_there
-    from kcore.client.cluster import TopicPartition
+    from kcore.client.admin.results import failures, succeeded
+    from kcore.client.metadata.cluster import TopicPartition
 
     wanted = [parse_topic(text) for text in topics]
     whole = list(dict.fromkeys(topic for topic, numbers in wanted if numbers is None))
     partitions = {TopicPartition(topic, number) for topic, numbers in wanted for number in numbers or ()}
-    missing = []
-    for description in admin.describe_topics(whole) if whole else ():
-        if description.error_code:
-            missing.append(not_there(description.name))
-        partitions.update(TopicPartition(description.name, info.partition) for info in description.partitions)
-    return sorted(partitions), missing
+    described = admin.describe_topics(whole)
+    for topic in succeeded(described).values():
+        partitions.update(TopicPartition(topic.name, info.partition) for info in topic.partitions)
+    return sorted(partitions), [not_there(name) for name in failures(described)]
 
 
 def parse_topic(text: str) -> tuple[str, list[int] | None]:

@@ -88,8 +88,8 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def offset_columns(verbose: bool) -> dict[str, str]:
-    """Of `groups describe --offsets`."""
+def offset_columns(verbose: bool, with_seconds: bool) -> dict[str, str]:
+    """Of `groups describe --offsets`; Kafka's tool has no lag in seconds."""
     return {
         "GROUP": "group",
         "TOPIC": "topic",
@@ -101,7 +101,7 @@ def offset_columns(verbose: bool) -> dict[str, str]:
         "CONSUMER-ID": "consumer_id",
         "HOST": "host",
         "CLIENT-ID": "client_id",
-        "LAG-SECONDS": "lag_seconds",
+        **({"LAG-SECONDS": "lag_seconds"} if with_seconds else {}),
     }
 
 

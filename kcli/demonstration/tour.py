@@ -29,16 +29,15 @@ PROGRESS_EVERY = 16_384
 def create_topics(bootstrap_server: str) -> None:
     """Flights carry the times of 2013, so that their topic may not be emptied by age."""
     from kcli.options import connect
-    from kcore.client.admin import Admin, NewTopic
+    from kcore.client.admin.results import raise_first
+    from kcore.client.admin.topics import NewTopic, TopicAdmin
 
     topics = [
         NewTopic(FLIGHTS_TOPIC, FLIGHTS_PARTITIONS, 1, {"retention.ms": "-1"}),
         NewTopic(PERF_TOPIC, 1, 1),
     ]
     with connect(bootstrap_server) as client:
-        for error in Admin(client).create_topics(topics).values():
-            if error is not None:
-                raise error
+        raise_first(TopicAdmin(client).create_topics(topics))
 
 
 def publish(bootstrap_server: str, flights: FlightFile) -> Fingerprint:
@@ -54,7 +53,7 @@ def publish(bootstrap_server: str, flights: FlightFile) -> Fingerprint:
 
     began_s = time.perf_counter()
     with (
-        Producer(bootstrap_server, batch_size=65_536, linger_ms=20) as producer,
+        Producer(bootstrap_servers=bootstrap_server, batch_size=65_536, linger_ms=20) as producer,
         progress("publishing", len(flights)) as advance,
     ):
         for number, flight in enumerate(flights):
@@ -63,7 +62,7 @@ def publish(bootstrap_server: str, flights: FlightFile) -> Fingerprint:
                 FLIGHTS_TOPIC,
                 flight.line,
                 key=flight.carrier,
-                timestamp_ms=flight.timestamp_ms,
+                timestamp=flight.timestamp_ms,
                 on_delivery=on_delivery,
             )
             if number % PROGRESS_EVERY == 0:
@@ -77,23 +76,25 @@ def publish(bootstrap_server: str, flights: FlightFile) -> Fingerprint:
 
 def consume(bootstrap_server: str, flights: FlightFile, published: Fingerprint) -> ArrivalDelays:
     """Reads everything back and holds it against what was published."""
-    from kcore.client.cluster import TopicPartition
     from kcore.client.consumer import Consumer
+    from kcore.client.metadata.cluster import TopicPartition
 
     seen = Fingerprint()
     delays = ArrivalDelays(flights.arrival_delay_column)
     began_s = time.perf_counter()
     total = 0
     with (
-        Consumer(bootstrap_server, auto_offset_reset="earliest") as consumer,
+        Consumer(
+            bootstrap_servers=bootstrap_server, auto_offset_reset="earliest", max_poll_records=PROGRESS_EVERY
+        ) as consumer,
         progress("consuming", len(flights)) as advance,
     ):
         consumer.assign([TopicPartition(FLIGHTS_TOPIC, number) for number in range(FLIGHTS_PARTITIONS)])
         while total < published.total:
-            fetched = consumer.poll(1_000.0)
-            if fetched is not None:
-                delays.add(fetched, seen)
-                total += len(fetched.records)
+            records = consumer.poll(1_000.0)
+            if records:
+                delays.add(records, seen)
+                total += len(records)
                 advance(total)
             elif time.perf_counter() - began_s > CONSUME_TIMEOUT_S:
                 break
@@ -124,24 +125,27 @@ def show_table(flights: FlightFile, published: Fingerprint, delays: ArrivalDelay
 
 def measure(bootstrap_server: str) -> None:
     """A short perf test with the defaults of `kcli perf-test`."""
-    from kcli.performance.consumer_performance import ConsumerPerformance
-    from kcli.performance.producer_performance import ProducerPerformance, RandomPayloads
-    from kcore.client.cluster import TopicPartition
-    from kcore.client.consumer import Consumer
-    from kcore.client.producer import Producer
+    from kcli.output import TABLE
+    from kcli.performance import kafka_lines
+    from kcli.performance.consumer_performance import ConsumerPerformance, ConsumerRun
+    from kcli.performance.measuring import Measuring
+    from kcli.performance.payloads import RandomPayloads
+    from kcli.performance.producer_performance import ProducerPerformance, ProducerRun
+    from kcore.client.config.client_config import ConsumerConfig, ProducerConfig
 
-    batch_size = 65_536
-    with Producer(bootstrap_server, batch_size=batch_size) as producer:
-        writing = ProducerPerformance(
-            producer, PERF_TOPIC, RandomPayloads(PERF_RECORD_SIZE), batch_size=batch_size, throughput=-1, report=say
-        )
-        writing.run(PERF_RECORDS)
-    say(f"Write: {writing.summary_line()}")
-    with Consumer(bootstrap_server, auto_offset_reset="earliest") as consumer:
-        consumer.assign([TopicPartition(PERF_TOPIC, 0)])
-        reading = ConsumerPerformance(consumer, date_format="", report=None, reporting_interval_ms=5_000)
-        reading.run(PERF_RECORDS, 10_000)
-    summary = reading.summary()
+    producing = ProducerConfig(bootstrap_servers=bootstrap_server, batch_size=65_536)
+    consuming = ConsumerConfig(bootstrap_servers=bootstrap_server, group_id="demo", auto_offset_reset="earliest")
+    write = ProducerRun(
+        lambda worker: producing, PERF_TOPIC, lambda seed, first: RandomPayloads(PERF_RECORD_SIZE, seed)
+    )
+    read = ConsumerRun(lambda worker: consuming, PERF_TOPIC, timeout_ms=10_000)
+    measuring = Measuring(TABLE)
+    written = measuring.run("writing", lambda share, emit: ProducerPerformance(write, share, emit).work(), PERF_RECORDS)
+    if written.failures:
+        raise Failure(f"demo: not everything was delivered: {written.failures[0]}")
+    say(f"Write: {kafka_lines.producer_summary(written.total, written.elapsed_s)}")
+    has_read = measuring.run("reading", lambda share, emit: ConsumerPerformance(read, share, emit).work(), PERF_RECORDS)
+    summary = has_read.summary()
     speed = f"{summary['records_per_s']:.0f} records/sec ({summary['mb_per_s']:.2f} MB/sec)"
     say(f"Read: {summary['records']} records, {speed}")
 

@@ -1,130 +1,111 @@
 """Reads records as fast as they come, and measures until so many have come, or none came for too long.
 
-The latencies are those of polls that brought records: how long the reader waited for them.
+Whole fetches are taken as columns by default, so that the cluster is measured and not the reader; `poll` makes a Python
+object of each record, as applications may. The latencies are those of calls that brought records: how long the reader
+waited for them.
 """
 
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
-from kcli.performance.latencies import Latencies
+from kcli.performance.tally import Recorder
+from kcore.client.consumer.rebalance_callback import RebalanceListener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    import re
+    from collections.abc import Callable, Sequence
 
-    from kcore.client.consumer import Consumer
+    from kcli.performance.workers import Emit, Share
+    from kcore.client.config.client_config import ConsumerConfig
+    from kcore.client.consumer.consumer import Consumer
+    from kcore.client.metadata.cluster import TopicPartition
 
-BYTES_PER_MB = 1024.0 * 1024.0
 MAX_WAIT_MS = 100.0
-SUMMARY_HEADER = (
-    "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
-    "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
-)
-DETAILS_HEADER = (
-    "time, threadId, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
-    "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
-)
+POLL, POLL_COLUMNS, POLL_ARROW = "poll", "poll_columns", "poll_arrow"
 
 
-def format_time(seconds: float, pattern: str) -> str:
-    """A wall clock time in the pattern letters of Java's SimpleDateFormat."""
-    local = time.localtime(seconds)
-    milliseconds = int(seconds * 1000) % 1000
-    parts = {
-        "yyyy": f"{local.tm_year:04d}",
-        "MM": f"{local.tm_mon:02d}",
-        "dd": f"{local.tm_mday:02d}",
-        "HH": f"{local.tm_hour:02d}",
-        "mm": f"{local.tm_min:02d}",
-        "SSS": f"{milliseconds:03d}",
-        "ss": f"{local.tm_sec:02d}",
-    }
-    for letters, value in parts.items():
-        pattern = pattern.replace(letters, value)
-    return pattern
+class ConsumerRun(NamedTuple):
+    """What to do, for all workers alike; `topics` are a name, or a pattern."""
+
+    make_config: Callable[[int], ConsumerConfig]
+    topics: str | re.Pattern[str]
+    timeout_ms: int
+    call: str = POLL_COLUMNS
+    interval_s: float = 5.0
+
+
+class JoinTimes(RebalanceListener):
+    """How long the group kept the reader waiting for partitions: since the start, or since it gave its last ones up."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._held: set[TopicPartition] = set()
+        self._began_s = time.perf_counter()
+
+    def on_partitions_assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        if not self._held:
+            self._recorder.add_rebalance(time.perf_counter() - self._began_s)
+        self._held.update(partitions)
+
+    def on_partitions_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        self._held.difference_update(partitions)
+        if not self._held:
+            self._began_s = time.perf_counter()
 
 
 class ConsumerPerformance:
-    def __init__(
-        self,
-        consumer: Consumer,
-        *,
-        date_format: str,
-        report: Callable[[str], None] | None,
-        reporting_interval_ms: int,
-    ) -> None:
-        self._consumer = consumer
-        self._date_format = date_format
-        self._report = report
-        self._reporting_interval_s = reporting_interval_ms / 1000.0
-        self.latencies = Latencies()
-        self.consumed_bytes = 0
-        self.elapsed_s = 0.0
-        self.rebalance_s = 0.0
-        self._began_at = 0.0
-        self._window = (0.0, 0, 0)
+    """One worker's part of a run: a member of the group, which reads until all members together have read enough."""
 
-    @property
-    def records(self) -> int:
-        return self.latencies.count
+    def __init__(self, run: ConsumerRun, share: Share, emit: Emit) -> None:
+        self._run = run
+        self._share = share
+        self._emit = emit
 
-    def run(self, records: int, timeout_ms: int) -> bool:
-        """Reads at least so many records; False when none came for `timeout_ms` before that."""
-        self._began_at = time.time()
-        began_s = last_s = time.perf_counter()
-        self._window = (began_s, 0, 0)
-        while self.records < records:
-            polled_s = time.perf_counter()
-            fetched = self._consumer.poll(min(MAX_WAIT_MS, timeout_ms))
-            now_s = time.perf_counter()
-            if fetched is None:
-                if (now_s - last_s) * 1000.0 > timeout_ms:
-                    break
-                continue
-            last_s = now_s
-            self.latencies.add((now_s - polled_s) * 1000.0, len(fetched.records))
-            for record in fetched.records:
-                self.consumed_bytes += len(record.value or b"") + len(record.key or b"")
-            self._report_window(now_s)
-        self.elapsed_s = time.perf_counter() - began_s
-        self.rebalance_s = self._consumer.rebalance_time_ms / 1000.0
-        return self.records >= records
+    def work(self) -> None:
+        from kcore.client.consumer.consumer import Consumer
 
-    def _report_window(self, now_s: float) -> None:
-        began_s, bytes_before, records_before = self._window
-        elapsed_s = now_s - began_s
-        if self._report is None or elapsed_s < self._reporting_interval_s:
-            return
-        megabytes = (self.consumed_bytes - bytes_before) / BYTES_PER_MB
-        records = self.records - records_before
-        at = format_time(time.time(), self._date_format)
-        self._report(
-            f"{at}, 0, {self.consumed_bytes / BYTES_PER_MB:.4f}, {megabytes / elapsed_s:.4f}, {self.records}, "
-            f"{records / elapsed_s:.4f}, 0, {elapsed_s * 1000:.0f}, {megabytes / elapsed_s:.4f}, "
-            f"{records / elapsed_s:.4f}"
-        )
-        self._window = (now_s, self.consumed_bytes, self.records)
+        self._recorder = Recorder(self._share.worker, self._run.interval_s, self._emit)
+        with Consumer(self._run.make_config(self._share.worker)) as consumer:
+            topics = self._run.topics
+            consumer.subscribe([topics] if isinstance(topics, str) else topics, JoinTimes(self._recorder))
+            self._read(consumer)
+            self._recorder.finish([])
 
-    def summary_line(self) -> str:
-        """The line of Kafka's ConsumerPerformance."""
-        megabytes = self.consumed_bytes / BYTES_PER_MB
-        fetch_s = max(self.elapsed_s - self.rebalance_s, 1e-9)
-        start = format_time(self._began_at, self._date_format)
-        end = format_time(self._began_at + self.elapsed_s, self._date_format)
-        return (
-            f"{start}, {end}, {megabytes:.4f}, {megabytes / self.elapsed_s:.4f}, {self.records}, "
-            f"{self.records / self.elapsed_s:.4f}, {self.rebalance_s * 1000:.0f}, {fetch_s * 1000:.0f}, "
-            f"{megabytes / fetch_s:.4f}, {self.records / fetch_s:.4f}"
-        )
+    def _read(self, consumer: Consumer) -> None:
+        """Until enough was read by all, or none came to this member for the whole timeout."""
+        wait_ms = min(MAX_WAIT_MS, self._run.timeout_ms)
+        read = self._reader(consumer)
+        last_s = time.perf_counter()
+        while not self._share.is_enough():
+            polled_ns = time.perf_counter_ns()
+            records, size_bytes = read(wait_ms)
+            now_ns = time.perf_counter_ns()
+            if records:
+                last_s = now_ns / 1e9
+                is_steady = self._share.counted(records)
+                if is_steady and self._recorder.done.steady_began_s is None:
+                    self._recorder.begin_steady_state()
+                self._recorder.add(records, size_bytes, now_ns - polled_ns, is_steady=is_steady)
+            elif now_ns / 1e9 - last_s > self._run.timeout_ms / 1000.0:
+                return
+            self._recorder.report_if_due()
 
-    def summary(self) -> dict[str, Any]:
-        return {
-            "records": self.records,
-            "bytes": self.consumed_bytes,
-            "elapsed_s": round(self.elapsed_s, 6),
-            "records_per_s": round(self.records / self.elapsed_s, 3),
-            "mb_per_s": round(self.consumed_bytes / BYTES_PER_MB / self.elapsed_s, 3),
-            "latency_ms": self.latencies.summary(),
-        }
+    def _reader(self, consumer: Consumer) -> Callable[[float], tuple[int, int]]:
+        """Reads once: how many records, and how many bytes of keys and values."""
+        if self._run.call == POLL:
+
+            def poll(timeout_ms: float) -> tuple[int, int]:
+                records = consumer.poll(timeout_ms)
+                return len(records), sum(len(record.key or b"") + len(record.value or b"") for record in records)
+
+            return poll
+        take = consumer.poll_arrow if self._run.call == POLL_ARROW else consumer.poll_columns
+
+        def poll_columns(timeout_ms: float) -> tuple[int, int]:
+            columns = take(timeout_ms)
+            return len(columns), columns.nbytes
+
+        return poll_columns

@@ -5,19 +5,9 @@ from __future__ import annotations
 from kcore.errors import KafkaError, by_code
 
 NONE = 0
-OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
-ILLEGAL_GENERATION = 22
-UNKNOWN_MEMBER_ID = 25
-REBALANCE_IN_PROGRESS = 27
-UNSUPPORTED_VERSION = 35
-TOPIC_ALREADY_EXISTS = 36
-OUT_OF_ORDER_SEQUENCE_NUMBER = 45
-DUPLICATE_SEQUENCE_NUMBER = 46
-UNKNOWN_PRODUCER_ID = 59
-MEMBER_ID_REQUIRED = 79
-FENCED_INSTANCE_ID = 82
+_BROKER_MESSAGE = "broker_message"
 AUTHORIZATION_CODES = frozenset({29, 30, 31, 53, 58, 65})
 
 
@@ -70,4 +60,11 @@ class RecordTooLarge(ClientError):
 def broker_error(code: int, subject: str, detail: str | None = None) -> KafkaError:
     """The exception of a code other than NONE; `subject` names the topic, group or broker that it is about."""
     kind = by_code(code)
-    return kind(f"{subject}: {detail or kind.description} ({kind.name})")
+    error = kind(f"{subject}: {detail or kind.description} ({kind.name})")
+    vars(error)[_BROKER_MESSAGE] = detail or kind.description
+    return error
+
+
+def broker_message(error: Exception) -> str:
+    """What the broker said, without what it is about; of any other error its text."""
+    return str(vars(error).get(_BROKER_MESSAGE, error))

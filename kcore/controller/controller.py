@@ -16,7 +16,7 @@ from kcore import errors
 from kcore.config.definition import ConfigException
 from kcore.config.topic import TopicConfig, parse_overrides, validate_overrides
 from kcore.config.topic_keys import TOPIC_KEYS
-from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check_update
+from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check_update, first_levels
 from kcore.controller.internal_topics import internal_topic
 from kcore.controller.leader_election import elect_leader, elect_preferred, elect_unclean, with_isr
 from kcore.controller.new_topic import NewTopic, TopicResult
@@ -384,6 +384,12 @@ class Controller:
             return error
 
     # Features
+
+    def finalize_first_levels(self) -> None:
+        """What a cluster begins with, where nobody has ever finalized anything."""
+        with self._lock:
+            for name, level in first_levels(self.image, self.supported_features):
+                self._store.set_feature(self._epoch, name, level)
 
     def update_features(
         self, updates: Iterable[FeatureUpdate], validate_only: bool = False

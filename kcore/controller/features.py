@@ -1,10 +1,11 @@
 """What a cluster may agree on before it is used: features and their levels (KIP-584, `Feature` of Kafka).
 
-    group.version        1: the group protocol of KIP-848, which is on here by group.coordinator.rebalance.protocols
+    group.version        1: the group protocol of KIP-848; at 0 its requests are refused
     transaction.version  1: flexible fields in transaction state; 2: a new epoch for every transaction (KIP-890)
 
 A feature is worth naming once a level above 0 exists here, and then one line of the table says so: until then it is not
-supported, which is what clients are told by its absence. `metadata.version`, the level of KRaft's metadata records, is
+supported, which is what clients are told by its absence. A cluster whose features nobody has ever changed is finalized
+at `FIRST_LEVELS`, as a new one of Kafka 4's is. `metadata.version`, the level of KRaft's metadata records, is
 not among them, since there are no such records here.
 """
 
@@ -22,12 +23,24 @@ if TYPE_CHECKING:
     Range = tuple[int, int]
 
 # Lowest and highest level by name.
-SUPPORTED_FEATURES: Mapping[str, Range] = {"group.version": (0, 0), "transaction.version": (0, 0)}
+SUPPORTED_FEATURES: Mapping[str, Range] = {"group.version": (0, 1), "transaction.version": (0, 0)}
+GROUP_VERSION = "group.version"
+# From this level on there is the group protocol of KIP-848.
+WITH_CONSUMER_GROUPS = 1
+FIRST_LEVELS: Mapping[str, int] = {GROUP_VERSION: WITH_CONSUMER_GROUPS}
+NEVER_CHANGED = 0
 DISABLED = (0, 0)
 
 # Kafka's `FeatureUpdate.UpgradeType`.
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 UPGRADE_TYPES = (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE)
+
+
+def first_levels(image: MetadataImage, supported: Mapping[str, Range]) -> list[tuple[str, int]]:
+    """What is finalized in a cluster where nothing ever was."""
+    if image.features_epoch != NEVER_CHANGED:
+        return []
+    return [(name, level) for name, level in FIRST_LEVELS.items() if level <= supported.get(name, DISABLED)[1]]
 
 
 class FeatureUpdate(Value):

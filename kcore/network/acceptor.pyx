@@ -15,16 +15,16 @@ from kcore.network.connection_quotas cimport (
     CONNECTION_TOO_MANY, CONNECTION_TOO_SOON, ConnectionQuotas, ConnectionVerdict,
 )
 from kcore.network.endpoint cimport Endpoint, endpoint_from_address, sockaddr, sockaddr_storage, socklen_t
-from kcore.network.epoll cimport (
-    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLIN, epoll_create1, epoll_ctl,
-    epoll_event, epoll_wait, eventfd, eventfd_read, eventfd_write,
-)
 from kcore.network.listener cimport SocketOptions, open_listener, set_connection_options
 from kcore.network.network_report cimport REPORT_ERROR, REPORT_INFO, report
 from kcore.network.processor cimport MAX_LISTENERS, Processor
 from kcore.network.processor_inbox cimport inbox_wake
 from kcore.network.connection_table cimport MAX_PROCESSORS
 from kcore.network.request_channel cimport RequestChannel
+from kcore.platform.epoll cimport (
+    EFD_CLOEXEC, EFD_NONBLOCK, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLIN, epoll_create1, epoll_ctl,
+    epoll_event, epoll_wait, eventfd, eventfd_read, eventfd_write,
+)
 from kcore.platform.signals cimport block_signals
 from kcore.platform.sync cimport atomic_load_32, atomic_store_32
 

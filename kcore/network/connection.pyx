@@ -22,7 +22,7 @@ from libc.string cimport memcpy, memmove
 from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool
 from kcore.network.receive_buffer cimport BufferPool, RECEIVE_CHUNK, buffer_capacity, pool_give, pool_take
 from kcore.network.request_timing cimport timings_trim
-from kcore.network.response cimport Response, ResponsePart, part_unreadable, release_part, response_free
+from kcore.network.response cimport Response, ResponsePart, part_let_go, release_part, response_free
 from kcore.platform.disk cimport DiskOperations, iovec
 from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, ByteStream
 
@@ -183,7 +183,7 @@ cdef bint copy_file_range(ResponsePart* part, const DiskOperations* disk) noexce
     if data == NULL:
         return False
     size = disk.pread(disk.context, part.descriptor, data, <size_t>part.size_bytes, part.position)
-    part_unreadable(part, <int>min(size, <int64_t>0))
+    part_let_go(part, <int>min(size, <int64_t>0))
     part.data = data
     part.capacity_bytes = part.size_bytes
     return size == part.size_bytes
@@ -258,7 +258,7 @@ cdef int64_t send_file_range(Connection* connection, const DiskOperations* disk)
         <size_t>(left if left < SENDFILE_LIMIT else SENDFILE_LIMIT))
     if size == -EIO:
         # No error of sockets: the owner has to end what its readers would ask for again and again.
-        part_unreadable(part, -EIO)
+        part_let_go(part, -EIO)
     return size if size != 0 else -1
 
 

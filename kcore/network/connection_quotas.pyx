@@ -24,8 +24,8 @@ from libc.string cimport memcpy, memset
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 from kcore.network.endpoint cimport Endpoint
-from kcore.network.epoll cimport eventfd_write
 from kcore.platform.disk cimport Disk
+from kcore.platform.epoll cimport eventfd_write
 from kcore.platform.sync cimport (
     atomic_load_32, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
     pthread_mutex_unlock,

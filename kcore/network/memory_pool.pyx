@@ -17,7 +17,7 @@ bound nothing is counted, and no cache line is shared.
 """
 
 from libc.stdint cimport int64_t
-from kcore.network.epoll cimport eventfd_write
+from kcore.platform.epoll cimport eventfd_write
 from kcore.platform.sync cimport (
     atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init,
     pthread_mutex_lock, pthread_mutex_unlock,

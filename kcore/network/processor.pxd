@@ -6,7 +6,6 @@ from kcore.network.connection_quotas cimport ConnectionQuotas
 from kcore.network.connection_table cimport ConnectionTable
 from kcore.network.dispatch cimport DispatchEntry, DispatchTable, Disposition, NativeRequest
 from kcore.network.endpoint cimport Endpoint
-from kcore.network.epoll cimport epoll_event
 from kcore.network.processor_inbox cimport Inbox, ProcessorMessage
 from kcore.network.receive_buffer cimport BufferPool
 from kcore.network.request_channel cimport RequestChannel
@@ -16,6 +15,7 @@ from kcore.network.response cimport Response
 from kcore.network.selector cimport Selector
 from kcore.network.throttle_queue cimport ThrottleQueue
 from kcore.platform.disk cimport Disk, DiskOperations
+from kcore.platform.epoll cimport epoll_event
 from kcore.quota.client_quota_manager cimport ClientQuotaManager
 
 cdef struct ProcessorLimits:

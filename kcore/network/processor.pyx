@@ -42,7 +42,6 @@ from kcore.network.dispatch cimport (
     CLOSE, DELAYED, DISPATCH_SIZE, RESPONDED, TO_HANDLER, DispatchEntry, DispatchTable, Disposition, NativeRequest,
 )
 from kcore.network.endpoint cimport Endpoint
-from kcore.network.epoll cimport EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_event, eventfd_read
 from kcore.network.memory_pool cimport is_granted
 from kcore.network.network_report cimport REPORT_WARN, report
 from kcore.network.processor_inbox cimport (
@@ -50,7 +49,7 @@ from kcore.network.processor_inbox cimport (
     inbox_is_empty, inbox_post, inbox_set_reader, inbox_take, inbox_wake, message_drop, message_new,
 )
 from kcore.network.receive_buffer cimport RECEIVE_CHUNK, buffer_capacity, pool_free, pool_trim
-from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, Admission, RequestChannel
+from kcore.network.request_channel cimport ADMITTED, CHANNEL_FULL, ROUSE_MS, Admission, RequestChannel
 from kcore.network.request_header cimport read_request_header
 from kcore.network.request_log cimport RequestRing, note_client, ring_is_on, ring_wants
 from kcore.network.request_metrics cimport RequestMetrics
@@ -61,6 +60,7 @@ from kcore.network.selector cimport (
 )
 from kcore.network.throttle_queue cimport throttle_add, throttle_first, throttle_free, throttle_remove
 from kcore.platform.disk cimport Disk
+from kcore.platform.epoll cimport EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_event, eventfd_read
 from kcore.platform.signals cimport block_signals
 from kcore.quota.client_quota_manager cimport QUOTA_REQUEST, ClientQuotaManager
 from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
@@ -182,6 +182,8 @@ cdef class Processor:
             self.take_messages()
             self.resume_throttled()
             self.serve_ready()
+            if self.channel.has_patient_requests():
+                self.channel.rouse()
             self.close_idle()
             self.close_excess()
             self.trim_buffers()
@@ -212,6 +214,8 @@ cdef class Processor:
         cdef int64_t until_ns = now_ns + <int64_t>LONGEST_WAIT_MS * NANOSECONDS_PER_MS
         if self.table.ready.count or not inbox_is_empty(&self.inbox):
             return 0
+        if self.channel.has_patient_requests():
+            until_ns = now_ns + <int64_t>ROUSE_MS * NANOSECONDS_PER_MS
         if self.limits.max_idle_ns > 0 and self.table.idle_first != NULL:
             until_ns = min(until_ns, self.table.idle_first.last_active_ns + self.limits.max_idle_ns)
         if self.throttled.count:

@@ -9,8 +9,8 @@ Concurrency: one lock, held for a few instructions, never with the GIL or anothe
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
-from kcore.network.epoll cimport EFD_CLOEXEC, EFD_NONBLOCK, eventfd, eventfd_write
 from kcore.network.response cimport response_free
+from kcore.platform.epoll cimport EFD_CLOEXEC, EFD_NONBLOCK, eventfd, eventfd_write
 from kcore.platform.sync cimport pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock
 
 cdef extern from "<unistd.h>" nogil:

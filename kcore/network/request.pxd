@@ -43,6 +43,7 @@ cdef class Request:
     cdef readonly int64_t received_ns
     cdef readonly int64_t network_ns
     cdef readonly str user
+    cdef readonly int64_t turn   # of the RequestChannel, in which it was taken
     cdef int64_t begun_ns
     cdef int64_t left_ns
 

@@ -10,6 +10,7 @@ from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 
 cdef enum:
     MAX_WAKEUPS = 256
+    ROUSE_MS = 2                 # a request waits for the handler at work for so long, while others are idle
 
 cdef enum Admission:
     ADMITTED = 0
@@ -21,6 +22,7 @@ cdef struct Haul:
     QueuedRequest* requests
     HandlerEvent* events
     int32_t request_count
+    int64_t turn
 
 
 cdef class RequestChannel(HandlerEventSink):
@@ -30,9 +32,14 @@ cdef class RequestChannel(HandlerEventSink):
     cdef QueuedRequest* last
     cdef HandlerEvent* first_event
     cdef HandlerEvent* last_event
-    cdef int64_t queued
+    cdef int64_t queued          # written under the lock; processors read it without
     cdef int64_t max_queued
     cdef int32_t waiting
+    cdef int32_t working         # handlers that have taken requests in this turn and are not back
+    cdef int64_t turn            # the next one begins when those at work are written off
+    cdef bint called             # a handler was woken and has not come yet
+    cdef int64_t taken_ns        # when requests were last taken
+    cdef int64_t roused_ns       # when those at work were last written off
     cdef int64_t idle_ns         # that handler threads have waited, all together
     cdef bint starved
     cdef bint is_closed
@@ -47,6 +54,14 @@ cdef class RequestChannel(HandlerEventSink):
     cdef Admission push(self, const NativeRequest* request, const Endpoint* client,
                         const Endpoint* local) noexcept nogil
     cdef bint has_room(self) noexcept nogil
-    cdef void wait(self, int32_t limit, int64_t deadline_ns, Haul* haul) noexcept nogil
+    # Whether a request waits: whoever pushed it looks again, with `rouse`, in ROUSE_MS.
+    cdef bint has_patient_requests(self) noexcept nogil
+    cdef void rouse(self) noexcept nogil
+    cdef void call_handler(self) noexcept nogil
+    cdef void finish(self, int64_t turn) noexcept nogil
+    cdef bint has_work(self) noexcept nogil
+    cdef bint wait(self, int32_t limit, int64_t deadline_ns, int64_t finished_turn, Haul* haul) noexcept nogil
+    cdef void take_after_waiting(self, int32_t limit, Haul* haul) noexcept nogil
+    cdef void take(self, int32_t limit, Haul* haul) noexcept nogil
     cdef void take_requests(self, int32_t limit, Haul* haul) noexcept nogil
     cdef void wake_processors(self) noexcept nogil

@@ -4,6 +4,14 @@ Bounds: `queued.max.requests` here; a processor is told that the channel is full
 buffer, and is woken when there is room. `queued.max.request.bytes` bounds the MemoryPool, where a request counts from
 before it is whole until it is answered; whatever is whole is let in here, for its buffer can then be given up.
 
+Handlers run Python, one at a time: a second one that is woken while the first works only competes with it for the
+interpreter lock, which whoever gives it up for a moment takes again first, so that the other waits out the switch
+interval, again and again. So while a handler works others are left alone, and it takes what has come meanwhile when it
+is done. Should it not be back in ROUSE_MS, because it waits for a disk or has much to do, the processor whose request
+waits writes off those at work, as if nobody worked, and rouses another. One that knows that it will wait says so
+(`stand_aside`). Whoever was woken takes requests only once it has the interpreter, so that none waits in hands that can
+do nothing; and whoever is back, written off or roused, leaves requests alone while another works.
+
 Concurrency: the lock is held for a few instructions, always without the GIL. A handler takes its share of the whole
 queue with one acquisition of the GIL: all of it when it is the only one free, otherwise an equal part, so that a slow
 request does not hold up others while handlers stand idle. Events of native threads (expired timers, log lines) come
@@ -17,20 +25,23 @@ from libc.stdlib cimport free
 from kcore.metrics.histogram cimport count
 from kcore.network.dispatch cimport NativeRequest
 from kcore.network.endpoint cimport Endpoint
-from kcore.network.epoll cimport eventfd_write
 from kcore.network.memory_pool cimport MemoryPool
 from kcore.network.request cimport (
     QueuedRequest, Request, ResponseSink, charge_of, queued_request_new, request_from_queue,
 )
+from kcore.platform.epoll cimport eventfd_write
 from kcore.platform.sync cimport (
-    CLOCK_MONOTONIC, atomic_load_64, clock_gettime, pthread_cond_broadcast, pthread_cond_destroy, pthread_cond_init, pthread_cond_signal,
-    pthread_cond_timedwait, pthread_condattr_destroy, pthread_condattr_init, pthread_condattr_setclock,
-    pthread_condattr_t, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock, timespec,
+    CLOCK_MONOTONIC, atomic_load_64, atomic_store_64, clock_gettime, pthread_cond_broadcast, pthread_cond_destroy,
+    pthread_cond_init, pthread_cond_signal, pthread_cond_timedwait, pthread_condattr_destroy, pthread_condattr_init,
+    pthread_condattr_setclock, pthread_condattr_t, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
+    pthread_mutex_unlock, timespec,
 )
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 
 cdef enum:
     NANOSECONDS = 1000000000
+    ROUSE_NS = ROUSE_MS * 1000000
+    NO_TURN = -1
 
 
 cdef class RequestChannel(HandlerEventSink):
@@ -98,11 +109,30 @@ cdef class RequestChannel(HandlerEventSink):
         else:
             self.last.next = queued
         self.last = queued
-        self.queued += 1
-        if self.waiting:
-            pthread_cond_signal(&self.available)
+        atomic_store_64(&self.queued, self.queued + 1)
+        if self.waiting and self.working == 0:
+            self.call_handler()
         pthread_mutex_unlock(&self.lock)
         return ADMITTED
+
+    cdef void call_handler(self) noexcept nogil:
+        """Wakes a handler, unless one that was woken is on its way; called with the lock held."""
+        if not self.called:
+            self.called = True
+            pthread_cond_signal(&self.available)
+
+    cdef bint has_patient_requests(self) noexcept nogil:
+        return atomic_load_64(&self.queued) > 0
+
+    cdef void rouse(self) noexcept nogil:
+        cdef int64_t now_ns = monotonic_ns()
+        pthread_mutex_lock(&self.lock)
+        if self.first != NULL and self.waiting and now_ns - max(self.taken_ns, self.roused_ns) >= ROUSE_NS:
+            self.roused_ns = now_ns
+            self.turn += 1
+            self.working = 0
+            self.call_handler()
+        pthread_mutex_unlock(&self.lock)
 
     cdef bint push_event(self, HandlerEvent* event) noexcept nogil:
         cdef bint accepted
@@ -122,45 +152,112 @@ cdef class RequestChannel(HandlerEventSink):
 
     # --- handler threads -------------------------------------------------------------------------------------------
 
-    def receive(self, int32_t limit, int64_t timeout_ms) -> list[Request]:
+    def receive(self, int32_t limit, int64_t timeout_ms, int64_t finished_turn=NO_TURN) -> list[Request]:
         """At most `limit` requests, as soon as there is one; none after `timeout_ms`, or once the channel is closed.
 
-        Runs what native threads left to be done in Python before it hands out requests.
+        `finished_turn` is the `turn` of what the caller received before and is done with. Runs what native threads left
+        to be done in Python before it hands out requests.
         """
         cdef Haul haul
         cdef int64_t deadline_ns = <int64_t>time.monotonic_ns() + timeout_ms * 1000000
+        cdef bint has_waited
         cdef list requests
         while True:
             with nogil:
-                self.wait(limit, deadline_ns, &haul)
-            if haul.events == NULL:
+                has_waited = self.wait(limit, deadline_ns, finished_turn, &haul)
+            finished_turn = NO_TURN
+            if has_waited:
+                with nogil:
+                    self.take_after_waiting(limit, &haul)
+            if haul.events != NULL:
+                run_events(haul.events)
+            elif haul.requests != NULL or self.closed or monotonic_ns() >= deadline_ns:
                 break
-            run_events(haul.events)
         requests = []
         while haul.requests != NULL:
             requests.append(take_first(&haul, self))
         return requests
 
-    cdef void wait(self, int32_t limit, int64_t deadline_ns, Haul* haul) noexcept nogil:
+    def leave(self, int64_t finished_turn) -> None:
+        """The caller is done with what it received in this turn, and receives no more."""
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            self.finish(finished_turn)
+            if self.first != NULL and self.waiting and self.working == 0:
+                self.call_handler()
+            pthread_mutex_unlock(&self.lock)
+
+    def stand_aside(self) -> bool:
+        """A handler at work is going to wait for something, and need not be waited for; whether it is to come back."""
+        cdef bint was_working
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            was_working = self.working > 0
+            self.finish(self.turn)
+            if self.first != NULL and self.waiting and self.working == 0:
+                self.call_handler()
+            pthread_mutex_unlock(&self.lock)
+        return was_working
+
+    def come_back(self) -> None:
+        """The handler that stood aside goes on."""
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            self.working += 1
+            pthread_mutex_unlock(&self.lock)
+
+    cdef void finish(self, int64_t turn) noexcept nogil:
+        """A handler is back; one that was written off is not counted any more. Called with the lock held."""
+        if turn == self.turn and self.working > 0:
+            self.working -= 1
+
+    cdef bint has_work(self) noexcept nogil:
+        """Whether there is something to do that no handler at work will do; called with the lock held."""
+        return self.first_event != NULL or (self.first != NULL and self.working == 0)
+
+    cdef bint wait(self, int32_t limit, int64_t deadline_ns, int64_t finished_turn, Haul* haul) noexcept nogil:
+        """Takes what there is to do; if there is nothing, waits, and answers True with nothing taken."""
         cdef timespec deadline
         cdef int64_t began_ns
+        cdef bint has_waited = False
         cdef bint timed_out = False
         deadline.tv_sec = <long>(deadline_ns // NANOSECONDS)
         deadline.tv_nsec = <long>(deadline_ns % NANOSECONDS)
         haul.requests = NULL
         haul.request_count = 0
+        haul.events = NULL
         pthread_mutex_lock(&self.lock)
-        while self.first == NULL and self.first_event == NULL and not self.is_closed and not timed_out:
+        self.finish(finished_turn)
+        while not self.is_closed and not timed_out and not self.has_work():
             self.waiting += 1
             began_ns = monotonic_ns()
             timed_out = pthread_cond_timedwait(&self.available, &self.lock, &deadline) != 0
             count(&self.idle_ns, monotonic_ns() - began_ns)
             self.waiting -= 1
+            has_waited = True
+            if not self.has_work():
+                self.called = False
+        if not has_waited:
+            self.take(limit, haul)
+        pthread_mutex_unlock(&self.lock)
+        return has_waited
+
+    cdef void take_after_waiting(self, int32_t limit, Haul* haul) noexcept nogil:
+        """Takes what is still to be done, once this handler has the interpreter."""
+        pthread_mutex_lock(&self.lock)
+        if self.has_work():
+            self.take(limit, haul)
+        else:
+            self.called = False
+        pthread_mutex_unlock(&self.lock)
+
+    cdef void take(self, int32_t limit, Haul* haul) noexcept nogil:
+        """Events, or requests when there are none; called with the lock held."""
+        self.called = False
         haul.events = self.first_event
         self.first_event = self.last_event = NULL
         if haul.events == NULL:
             self.take_requests(limit, haul)
-        pthread_mutex_unlock(&self.lock)
 
     cdef void take_requests(self, int32_t limit, Haul* haul) noexcept nogil:
         """This handler's share, oldest first; called with the lock held."""
@@ -170,12 +267,15 @@ cdef class RequestChannel(HandlerEventSink):
         while self.first != NULL and haul.request_count < share and haul.request_count < limit:
             last = self.first
             self.first = last.next
-            self.queued -= 1
+            atomic_store_64(&self.queued, self.queued - 1)
             haul.request_count += 1
         if last == NULL:
             haul.requests = NULL
             return
         last.next = NULL
+        self.working += 1
+        self.taken_ns = monotonic_ns()
+        haul.turn = self.turn
         if self.starved and self.has_room():
             self.starved = False
             self.wake_processors()
@@ -235,7 +335,7 @@ cdef class RequestChannel(HandlerEventSink):
             haul.events = self.first_event
             self.first = self.last = NULL
             self.first_event = self.last_event = NULL
-            self.queued = 0
+            atomic_store_64(&self.queued, 0)
             pthread_mutex_unlock(&self.lock)
             while haul.events != NULL:
                 event = haul.events
@@ -253,9 +353,12 @@ cdef int64_t monotonic_ns() noexcept nogil:
 
 cdef Request take_first(Haul* haul, RequestChannel channel):
     cdef QueuedRequest* queued = haul.requests
+    cdef Request request
     haul.requests = queued.next
     try:
-        return request_from_queue(queued, channel.sink, channel.memory)
+        request = request_from_queue(queued, channel.sink, channel.memory)
+        request.turn = haul.turn
+        return request
     finally:
         free(queued)
 

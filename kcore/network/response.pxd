@@ -55,5 +55,5 @@ cdef int64_t response_size(const Response* response) noexcept nogil
 cdef bint response_seal(Response* response) noexcept nogil
 # Frees one part that was taken out of a response.
 cdef void release_part(ResponsePart* part) noexcept nogil
-# Tells the owner of a file range that it cannot be read.
-cdef void part_unreadable(ResponsePart* part, int error) noexcept nogil
+# Tells the owner of a file range that it is needed no more: 0, or the negated errno with which it could not be read.
+cdef void part_let_go(ResponsePart* part, int error) noexcept nogil

@@ -28,10 +28,10 @@ cdef void release_part(ResponsePart* part) noexcept nogil:
     if part.data != NULL:
         free(part.data)
         part.data = NULL
-    part_unreadable(part, 0)
+    part_let_go(part, 0)
 
 
-cdef void part_unreadable(ResponsePart* part, int error) noexcept nogil:
+cdef void part_let_go(ResponsePart* part, int error) noexcept nogil:
     if part.release != NULL:
         part.release(part.owner, error)
         part.release = NULL

@@ -1,9 +1,9 @@
 """What a processor waits for: its sockets and its inbox."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from kcore.network.epoll cimport epoll_event
 from kcore.network.processor_inbox cimport Inbox
 from kcore.platform.disk cimport DiskOperations
+from kcore.platform.epoll cimport epoll_event
 
 cdef enum:
     WAKEUP = 0                   # epoll's datum of the inbox: no connection has this id

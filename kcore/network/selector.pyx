@@ -9,11 +9,11 @@ Concurrency: belongs to its processor's thread.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
-from kcore.network.epoll cimport (
-    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLIN, epoll_create1, epoll_ctl, epoll_event, epoll_wait,
-)
 from kcore.network.processor_inbox cimport Inbox, inbox_is_empty
 from kcore.platform.disk cimport DiskOperations
+from kcore.platform.epoll cimport (
+    EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLLIN, epoll_create1, epoll_ctl, epoll_event, epoll_wait,
+)
 
 cdef extern from "<unistd.h>" nogil:
     int close_descriptor "close"(int descriptor)

@@ -121,8 +121,8 @@ cdef class SocketServer(ResponseSink):
 
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil:
         cdef int processor = processor_of(connection)
-        response.completed_ns = self.now_ns()
         if processor < atomic_load_32(&self.processor_count):
+            response.completed_ns = self.now_ns()
             (<Processor>self.reactor[processor]).post_response(connection, response)
         else:
             response_free(response)
@@ -171,6 +171,8 @@ cdef class SocketServer(ResponseSink):
         for thread in self.threads:
             thread.join()
         self.threads = []
+        # A request that dies with this server in one cycle of references answers when the processors may be gone.
+        atomic_store_32(&self.processor_count, 0)
 
     def connection_count(self) -> int:
         return atomic_load_64(&self.open_connections)

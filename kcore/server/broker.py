@@ -238,7 +238,12 @@ class Broker:
         self.produce_purgatory = self._purgatory("Produce", "producer.purgatory.purge.interval.requests")
         self._group_timer = Timer(self.request_channel, "Group")
         self._undo.append(self._group_timer.shutdown)
-        self.group_coordinator = GroupCoordinator(config, self._group_timer, now_ms)
+        self.group_coordinator = GroupCoordinator(
+            config,
+            self._group_timer,
+            now_ms,
+            aside=self.request_channel if config.flag("log.flush.group.commit") else None,
+        )
         self.replica_manager = ReplicaManager(self.broker_id, self.fetch_purgatory, self.produce_purgatory)
         self.fetch_session_cache = FetchSessionCache(
             self.replica_manager,
@@ -313,6 +318,7 @@ class Broker:
             )
         )
         self._undo.append(self._unregister)
+        self.controller.finalize_first_levels()
         self._store.subscribe(self.metadata_cache.publish)
         publisher = MetadataPublisher(
             self.broker_id,
@@ -326,6 +332,8 @@ class Broker:
         self.metadata_cache.subscribe(publisher.publish)
         self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
         self.metadata_cache.subscribe(self._connection_limits.publish)
+        # Of what lies in a directory that the start could not read, and led by this broker when it ended.
+        self.controller.fail_partitions(self.broker_id, self.log_manager.offline_partitions())
         period_ms = self.config.number("offsets.retention.check.interval.ms")
         self.scheduler.schedule("clean-up-groups", self.group_coordinator.clean_up, period_ms, period_ms)
         if not self.log_manager.offline_directories():
@@ -359,6 +367,7 @@ class Broker:
 
     def _install_fast_path(self) -> None:
         from kcore.server.fast_path.fetch import FetchPath
+        from kcore.server.fast_path.heartbeat import HeartbeatPath
         from kcore.server.fast_path.produce import ProducePath
 
         self._produce_path = ProducePath(self.replica_manager, self.socket_server)
@@ -367,6 +376,8 @@ class Broker:
             self.replica_manager, self.socket_server, self.fetch_session_cache, self.config.number("fetch.max.bytes")
         )
         self._fetch_path.install()
+        self._heartbeat_path = HeartbeatPath(self.group_coordinator.sessions, self.socket_server)
+        self._heartbeat_path.install()
 
     # Stop
 
@@ -414,7 +425,7 @@ class Broker:
 
     def _on_directory_failure(self, path: str, partitions: list[tuple[str, int]]) -> None:
         LOG.error("Log directory %s failed: %d partitions are offline", path, len(partitions))
-        if self.state == RUNNING:
+        if self._registration is not None and self.state in (STARTING, RUNNING):
             self.controller.fail_partitions(self.broker_id, partitions)
 
     def _on_all_directories_failed(self) -> None:

@@ -11,12 +11,13 @@ from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.client_metrics import UnknownClientMetricsConfig, validate_subscription
 from kcore.config.definition import LIST, ConfigException
 from kcore.config.dynamic_validation import base_key, validate_broker_overrides
+from kcore.config.group_configs import validate_group_overrides
 from kcore.config.topic import scaled_default
 from kcore.config.topic_keys import TOPIC_KEYS
 from kcore.controller.config_operations import OPERATION_NAMES, apply_operations
 from kcore.controller.topic_name import validate_topic_name
 from kcore.logger import get_logger
-from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
+from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kcore.server.broker_loggers import alter_loggers
 
 TYPE_CHECKING = False
@@ -103,6 +104,10 @@ def _alter(broker: Broker, resource_type: int, name: str, change: Change, valida
         if not name:
             raise errors.InvalidRequestError("Subscription name can't be empty")
         checked = _checked_for_client_metrics(change)
+    elif resource_type == GROUP_RESOURCE:
+        if not name:
+            raise errors.InvalidRequestError("Default group resources are not allowed.")
+        checked = _checked_for_groups(broker, change)
     else:
         raise errors.InvalidRequestError(f"Unknown resource type {resource_type}")
     broker.controller.change_configs(resource_type, name, checked, validate_only)
@@ -140,6 +145,18 @@ def _checked_for_client_metrics(change: Change) -> Change:
             validate_subscription(overrides)
         except UnknownClientMetricsConfig as error:
             raise errors.InvalidRequestError(str(error)) from error
+        except ConfigException as error:
+            raise errors.InvalidConfigError(str(error)) from error
+        return overrides
+
+    return checked
+
+
+def _checked_for_groups(broker: Broker, change: Change) -> Change:
+    def checked(current: Mapping[str, str]) -> Mapping[str, str]:
+        overrides = change(current)
+        try:
+            validate_group_overrides(broker.config, overrides)
         except ConfigException as error:
             raise errors.InvalidConfigError(str(error)) from error
         return overrides

@@ -10,6 +10,7 @@ from __future__ import annotations
 from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.definition import READ_ONLY, ConfigKey, display
 from kcore.config.dynamic_validation import base_key
+from kcore.config.group_configs import GROUP_KEYS, broker_key_of, group_number
 from kcore.config.topic import TopicConfig, broker_synonym_keys
 from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
 
@@ -28,6 +29,7 @@ DYNAMIC_DEFAULT_BROKER_CONFIG = 3
 STATIC_BROKER_CONFIG = 4
 DEFAULT_CONFIG = 5
 CLIENT_METRICS_CONFIG = 7
+GROUP_CONFIG = 8
 
 # Broker configurations of which several say the same: each with those that are weaker.
 FAMILIES = {
@@ -91,6 +93,30 @@ def describe_client_metrics(overrides: Mapping[str, str], wanted: Collection[str
     keys = [ConfigKey(name, UNKNOWN_TYPE, None) for name in sorted(overrides) if not wanted or name in wanted]
     entries = [_entry(key, overrides[key.name], [], read_only=False) for key in keys]
     return [{**entry, "config_source": CLIENT_METRICS_CONFIG, "documentation": ""} for entry in entries]
+
+
+def describe_group(
+    broker: BrokerConfig,
+    overrides: Mapping[str, str],
+    wanted: Collection[str] | None = None,
+    *,
+    documented: bool = False,
+) -> list[Entry]:
+    """All configurations of a group, or those of the `wanted` names, sorted by name."""
+    entries = []
+    for name in sorted(GROUP_KEYS):
+        if not wanted or name in wanted:
+            synonyms = _synonyms(broker, [broker_key_of(name)])
+            if name in overrides:
+                synonyms.insert(0, _synonym(name, overrides[name], GROUP_CONFIG))
+            value = display(group_number(broker, overrides, name))
+            entries.append(_entry(GROUP_KEYS[name], value, synonyms, read_only=False))
+    if documented:
+        from kcore.config.documentation import broker_documentation
+
+        for entry in entries:
+            entry["documentation"] = broker_documentation(broker_key_of(entry["name"]))
+    return entries
 
 
 def _documented(entries: list[Entry]) -> list[Entry]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 
 from kcore.logger import get_logger
+from kcore.protocol.headers import encode_response
 from kcore.quota.client_quota_manager import REQUEST
 from kcore.server.error_counts import count_errors
 
@@ -61,6 +62,7 @@ class RequestContext:
 
     __slots__ = (
         "_answered",
+        "_connection",
         "_handled_ns",
         "_request",
         "_started_ns",
@@ -70,7 +72,6 @@ class RequestContext:
         "api_version",
         "broker",
         "client_id",
-        "connection",
         "correlation_id",
         "strike",
         "user",
@@ -82,7 +83,7 @@ class RequestContext:
         self.api_version = request.api_version
         self.correlation_id = request.correlation_id
         self.client_id = request.client_id
-        self.connection = Connection(request.client_host, request.local_host, broker.bound_listeners[request.listener])
+        self._connection: Connection | None = None
         self._request = request
         self._answered = False
         self.user = request.user
@@ -98,19 +99,26 @@ class RequestContext:
             f"at {self.connection.client_host} (correlation id {self.correlation_id})"
         )
 
+    @property
+    def connection(self) -> Connection:
+        """Where the request came from; most handlers do not ask."""
+        if self._connection is None:
+            request = self._request
+            listener = self.broker.bound_listeners[request.listener]
+            self._connection = Connection(request.client_host, request.local_host, listener)
+        return self._connection
+
     def respond(self, fields: Fields, version: int | None = None) -> None:
         """Sends a response; `version` only where it is not the request's (ApiVersions of an unknown version).
 
         What cannot be encoded closes the connection, so that no caller can leave it mute.
         """
-        from kcore.protocol.headers import encode_response
-
         if self.strike is not None:
             fields = self.strike.fields(fields)
         if version is None:
             version = self.api_version
         self.charge_time()
-        charged_ns = time.monotonic_ns()
+        charged_ns = time.monotonic_ns() if self._time_is_charged else 0
         try:
             if self._throttle_ms and self._tells_throttle_time(version):
                 fields = {**fields, "throttle_time_ms": self._throttle_ms}
@@ -120,8 +128,9 @@ class RequestContext:
             self.close()
             return
         count_errors(self.broker.socket_server.errors, self.api.key, fields)
-        # Known too late for this answer: it counts when the client's next request is looked at.
-        self._charge_nanoseconds(time.monotonic_ns() - charged_ns)
+        if charged_ns:
+            # Known too late for this answer: it counts when the client's next request is looked at.
+            self._charge_nanoseconds(time.monotonic_ns() - charged_ns)
         self._answer(payload, close=False)
 
     # Quotas

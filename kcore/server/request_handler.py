@@ -16,6 +16,7 @@ import time
 
 from kcore import errors
 from kcore.logger import get_logger
+from kcore.protocol.apis import BY_KEY
 from kcore.server import apis
 from kcore.server.request_context import RequestContext, shown_client_id
 
@@ -33,15 +34,17 @@ LOG = get_logger("kcore.server.request")
 # Requests are taken in small batches: one wake-up serves a burst, and a slow one holds up few others.
 BATCH_SIZE = 8
 POLL_MS = 1000
+NO_TURN = -1
 
 
 class RequestHandler:
     """Runs single requests; it has no thread of its own."""
 
-    __slots__ = ("_broker",)
+    __slots__ = ("_broker", "_max_elements")
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._max_elements = broker.config.number("kcli.request.max.elements")
 
     def handle(self, request: Request) -> None:
         """Answers a request, closes its connection, or leaves it to whoever the handler gave it to."""
@@ -72,14 +75,11 @@ class RequestHandler:
             request.respond(None, close=True)
 
     def _handle_served(self, entry: apis.ApiEntry, request: Request) -> None:
-        from kcore.protocol.apis import BY_KEY
-
         api = BY_KEY[request.api_key]
         started_ns = time.monotonic_ns()
-        max_elements = self._broker.config.number("kcli.request.max.elements")
         try:
             # What stands behind the message is ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
-            message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body, max_elements)
+            message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body, self._max_elements)
         except errors.KafkaError as error:
             LOG.warn(
                 "Closing the connection of client %r at %s: a malformed %s request of version %d (%s)",
@@ -112,8 +112,6 @@ class RequestHandler:
             context.end_of_handling()
 
     def _handle_unknown_api_versions(self, request: Request) -> None:
-        from kcore.protocol.apis import BY_KEY
-
         entry = apis.BY_KEY[apis.API_VERSIONS]
         context = RequestContext(self._broker, BY_KEY[apis.API_VERSIONS], request)
         context.respond(entry.handler.unknown_version_response(), version=0)
@@ -158,14 +156,18 @@ class RequestHandlerPool:
     def _run(self) -> None:
         channel = self._channel
         handle = self._handler.handle
+        finished_turn = NO_TURN
         while not self._leaves():
-            requests = channel.receive(BATCH_SIZE, POLL_MS)
+            requests = channel.receive(BATCH_SIZE, POLL_MS, finished_turn)
             if not requests and channel.closed:
                 return
             for request in requests:
                 request.begin()
                 handle(request)
                 request.leave()
+            finished_turn = requests[0].turn if requests else NO_TURN
+        if finished_turn != NO_TURN:
+            channel.leave(finished_turn)
 
     def _leaves(self) -> bool:
         """Whether the calling thread is one too many; then it is in the pool no more."""

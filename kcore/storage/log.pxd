@@ -80,6 +80,7 @@ cdef class Log(LocalLog):
     cdef int truncate_locked(self, int64_t offset) noexcept nogil
     cdef int restart_locked(self, int64_t offset) noexcept nogil
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil
+    cdef int recall_producer(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil
     cdef void raise_start(self, int64_t offset) noexcept nogil
     cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil
     cdef int finish(self) noexcept nogil

@@ -19,9 +19,10 @@ from os import strerror
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.ref cimport PyObject
-from libc.errno cimport ENOMEM
+from libc.errno cimport EBADMSG, ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 from kcore import errors
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE
 from kcore.platform.disk cimport Disk
@@ -37,8 +38,8 @@ from kcore.storage.log_append cimport append_as_follower, append_as_leader
 from kcore.storage.log_config import LogConfig  # noqa: F401 (LogConfig is part of the face)
 from kcore.storage.log_read cimport read_log, release_read
 from kcore.storage.log_retention cimport deletable_count
-from kcore.storage.producer_replay cimport load_latest_snapshot, replay_segment
-from kcore.storage.producer_state cimport ProducerStateManager
+from kcore.storage.producer_replay cimport load_latest_snapshot, recall_batches, replay_segment
+from kcore.storage.producer_state cimport KEPT_BATCHES, ProducerEntry, ProducerStateManager
 from kcore.storage.segment cimport (
     LogSegment, segment_acquire, segment_close_idle, segment_finish, segment_release, segment_stat, segment_sync,
     segment_unlink_indexes,
@@ -225,6 +226,29 @@ cdef class Log(LocalLog):
             outcome = self.locate(covered, &first)
             self.producer_state.place(covered, &first)
         return outcome
+
+    cdef int recall_producer(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil:
+        """Reads the end of the log for what a producer may repeat besides its last batch; as far back as the largest
+        batches that it may have had on the way would reach."""
+        cdef int64_t window = KEPT_BATCHES * <int64_t>self.limits.validation.max_message_bytes
+        cdef int32_t i = self.segment_count - 1
+        cdef ProducerEntry found
+        cdef int outcome = 0
+        memset(&found, 0, sizeof(found))
+        found.producer_id = producer_id
+        found.producer_epoch = producer_epoch
+        while i > 0 and self.segment_list[i].size_bytes < window:
+            window -= self.segment_list[i].size_bytes
+            i -= 1
+        while outcome >= 0 and i < self.segment_count:
+            outcome = recall_batches(self.segment_list[i], window, &found)
+            window = INT64_MAX
+            i += 1
+        # Damage in what lies behind is for its readers to meet.
+        if outcome < 0 and outcome != -EBADMSG:
+            return outcome
+        self.producer_state.recall(&found)
+        return 0
 
     cdef int delete_locked(self, int64_t now_ms, int32_t* deleted) noexcept nogil:
         cdef int outcome = 0

@@ -134,7 +134,7 @@ class LogManager:
         self._lock = RLock()
         self._is_started = False
         self._logs: dict[TopicPartition, ManagedLog] = {}
-        # Partitions whose directory failed after they were opened.
+        # Partitions whose directory failed, as far as they are known.
         self._offline: set[TopicPartition] = set()
         # Changed since finished segments were last brought onto the device.
         self._unflushed: set[ManagedLog] = set()
@@ -366,6 +366,11 @@ class LogManager:
         """Whether the directory of a partition failed."""
         return (topic, partition) in self._offline
 
+    def offline_partitions(self) -> list[TopicPartition]:
+        """Those whose directory failed, and those asked for since that can only lie in one that did."""
+        with self._lock:
+            return list(self._offline)
+
     def checkpointed_high_watermark(self, topic: str, partition: int) -> int:
         """The high watermark that the broker found when it started; 0 for a log made since."""
         return self._initial_high_watermarks.get((topic, partition), 0)
@@ -439,7 +444,9 @@ class LogManager:
             )
         offline = self.offline_directories()
         offline += [path for path in failures if path not in full and path not in offline]
-        if not online or key in self._offline or (offline and not is_new):
+        if not online or (not is_new and (offline or key in self._offline)):
+            # A start that could not read its directory has not seen it.
+            self._offline.add(key)
             raise errors.KafkaStorageError(
                 f"Can not create log for {key[0]}-{key[1]} because log directories {', '.join(offline)} are offline"
             )
@@ -458,6 +465,7 @@ class LogManager:
             write_topic_id(self._disk, path, topic_id)
             entry = self._managed(log_dir, key, topic_id)
             entry.log = new_log(self._disk, path, *key, entry.config, on_failure=entry.on_failure)
+        self._offline.discard(key)
         self._add(key, entry)
         log.info("Created log for partition %s-%d in %s", *key, path)
         return entry.log

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 from kcore.platform.disk cimport DiskOperations
-from kcore.storage.producer_state cimport ProducerStateManager
+from kcore.storage.producer_state cimport ProducerEntry, ProducerStateManager
 from kcore.storage.segment cimport LogSegment
 
 # Loads the latest sound snapshot at or below `end_offset`, after removing unsound ones and, as `removes_later` says, those
@@ -14,3 +14,5 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
 # `indexes_aborted` makes the entries of its transaction index, which has none yet.
 cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int64_t offset,
                         bint indexes_aborted) noexcept nogil
+# Adds a producer's batches (its id and epoch stand in `producer`) in about the last `window_bytes` of a segment.
+cdef int recall_batches(LogSegment* segment, int64_t window_bytes, ProducerEntry* producer) noexcept nogil

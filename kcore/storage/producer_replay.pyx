@@ -2,7 +2,8 @@
 
 Crash policy: the newest snapshot at or below the log's end counts; one above it speaks of records that are gone and is
 deleted, one with a wrong checksum is deleted and the next older one is tried. What no snapshot covers is read from the
-batches. Runs under the log's append lock, or before anyone else sees the log.
+batches. A snapshot keeps a producer's last batch alone; the earlier ones, which it may repeat as well, are looked for
+when it does (Kafka refuses them). Runs under the log's append lock, or before anyone else sees the log.
 """
 
 from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOMEM
@@ -14,7 +15,8 @@ from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 from kcore.platform.disk cimport DiskOperations, read_whole_file
 from kcore.record.batch cimport CONTROL_MASK, BatchHeader
-from kcore.storage.producer_state cimport ProducerStateManager
+from kcore.storage.offset_index cimport offset_index_upper_bound
+from kcore.storage.producer_state cimport ProducerEntry, ProducerStateManager, keep_batch
 from kcore.storage.segment cimport LogSegment, segment_acquire, segment_open, segment_release
 from kcore.storage.segment_search cimport BATCH_FOUND, segment_find_batch, segment_find_offset
 from kcore.storage.transaction_index cimport AbortedTransaction, transaction_index_append
@@ -98,14 +100,36 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
     return start_offset
 
 
-cdef int replay_batch(ProducerStateManager producers, LogSegment* segment, const BatchHeader* header,
-                      int64_t position, bint indexes_aborted) noexcept nogil:
+# What is done with each batch; a negated errno ends it.
+ctypedef int (*Visit)(void* visitor, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil
+
+cdef struct Replay:
+    void* producers              # ProducerStateManager
+    bint indexes_aborted
+
+
+cdef int visit_batches(LogSegment* segment, int64_t offset, Visit visit, void* visitor) noexcept nogil:
+    """The batches of an open segment that hold records at or above an offset."""
+    cdef BatchHeader header
+    cdef int64_t position = 0
+    cdef int outcome = segment_find_offset(segment, offset, segment.size_bytes, &header, &position)
+    while outcome == BATCH_FOUND:
+        if header.magic == 2:
+            outcome = visit(visitor, segment, &header, position)
+        if outcome >= 0:
+            outcome = segment_find_batch(segment, offset, position + header.size_bytes, segment.size_bytes, &header,
+                                         &position)
+    return outcome
+
+
+cdef int replay_batch(void* visitor, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil:
     """Data batches are accounted for by their header; what a control batch says stands in its record."""
+    cdef Replay* replay = <Replay*>visitor
     cdef AbortedTransaction aborted
     cdef uint8_t* batch
     cdef int64_t outcome
     if not header.attributes & CONTROL_MASK:
-        producers.append(header, NULL, segment.base_offset, position, &aborted)
+        (<ProducerStateManager>replay.producers).append(header, NULL, segment.base_offset, position, &aborted)
         return 0
     batch = <uint8_t*>malloc(<size_t>header.size_bytes)
     if batch == NULL:
@@ -113,7 +137,8 @@ cdef int replay_batch(ProducerStateManager producers, LogSegment* segment, const
     outcome = segment.disk.pread(segment.disk.context, segment.descriptor, batch, <size_t>header.size_bytes, position)
     if outcome == header.size_bytes:
         outcome = 0
-        if producers.append(header, batch, segment.base_offset, position, &aborted) and indexes_aborted:
+        if ((<ProducerStateManager>replay.producers).append(header, batch, segment.base_offset, position, &aborted)
+                and replay.indexes_aborted):
             outcome = transaction_index_append(segment, &aborted)
     elif outcome >= 0:
         outcome = -EBADMSG
@@ -123,18 +148,35 @@ cdef int replay_batch(ProducerStateManager producers, LogSegment* segment, const
 
 cdef int replay_segment(ProducerStateManager producers, LogSegment* segment, int64_t offset,
                         bint indexes_aborted) noexcept nogil:
-    cdef BatchHeader header
-    cdef int64_t position = 0
+    cdef Replay replay
+    cdef int outcome
+    replay.producers = <void*>producers
+    replay.indexes_aborted = indexes_aborted
+    segment_acquire(segment)
+    outcome = segment_open(segment)
+    if outcome >= 0:
+        outcome = visit_batches(segment, offset, replay_batch, &replay)
+    segment_release(segment)
+    return outcome
+
+
+cdef int recall_batch(void* visitor, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil:
+    cdef ProducerEntry* producer = <ProducerEntry*>visitor
+    if (header.producer_id == producer.producer_id and header.producer_epoch == producer.producer_epoch
+            and not header.attributes & CONTROL_MASK):
+        keep_batch(producer, header)
+    return 0
+
+
+cdef int recall_batches(LogSegment* segment, int64_t window_bytes, ProducerEntry* producer) noexcept nogil:
+    cdef int64_t offset = segment.base_offset
     cdef int outcome
     segment_acquire(segment)
     outcome = segment_open(segment)
     if outcome >= 0:
-        outcome = segment_find_offset(segment, offset, segment.size_bytes, &header, &position)
-    while outcome == BATCH_FOUND:
-        if header.magic == 2:
-            outcome = replay_batch(producers, segment, &header, position, indexes_aborted)
-        if outcome >= 0:
-            outcome = segment_find_batch(segment, offset, position + header.size_bytes, segment.size_bytes, &header,
-                                         &position)
+        if segment.size_bytes > window_bytes:
+            offset = max(offset, offset_index_upper_bound(&segment.offset_index, segment.base_offset,
+                                                          segment.size_bytes - window_bytes))
+        outcome = visit_batches(segment, offset, recall_batch, producer)
     segment_release(segment)
     return outcome

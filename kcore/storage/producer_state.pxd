@@ -28,12 +28,14 @@ cdef struct ProducerEntry:
     int64_t current_txn_first_offset             # -1 outside a transaction
     ProducedBatch batches[5]                     # oldest first
     int32_t batch_count
+    bint abridged                                # came from a snapshot, which keeps the last batch only
 
 cdef struct SequenceVerdict:
     int16_t error
     const char* message                          # static; NULL without an error
     bint duplicate
     ProducedBatch original                       # of a duplicate
+    bint abridged                                # refused, unless the log tells of an earlier batch (`recall`)
 
 cdef class ProducerStateManager:
     cdef void* producers                         # std::unordered_map<int64_t, ProducerEntry>
@@ -53,6 +55,8 @@ cdef class ProducerStateManager:
     # True, and `aborted` filled in, when it is the marker that aborts a transaction: for the segment's transaction index.
     cdef bint append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
                      int64_t position, AbortedTransaction* aborted) noexcept nogil
+    # Takes over a producer's latest batches that the log was read for, if they end as what is known does.
+    cdef void recall(self, const ProducerEntry* found) noexcept nogil
     cdef void advance_map_end(self, int64_t offset) noexcept nogil
     # The first offset of the earliest transaction that is undecided below `high_watermark`; False when there is none.
     cdef bint first_unstable(self, int64_t high_watermark, LogOffsetMetadata* out) noexcept nogil
@@ -75,3 +79,6 @@ cdef class ProducerStateManager:
     cdef void count_transactions(self) noexcept nogil
     cdef int encode(self, uint8_t** out, size_t* size) noexcept nogil
     cdef void restore_entry(self, Cursor* cursor, int64_t now_ms) noexcept nogil
+
+# Adds a data batch to the latest ones of its producer.
+cdef void keep_batch(ProducerEntry* entry, const BatchHeader* header) noexcept nogil

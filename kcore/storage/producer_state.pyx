@@ -82,6 +82,21 @@ cdef inline bint follows(int32_t last_sequence, int32_t first_sequence) noexcept
     return first_sequence == (0 if last_sequence == INT32_MAX else last_sequence + 1)
 
 
+cdef void keep_batch(ProducerEntry* entry, const BatchHeader* header) noexcept nogil:
+    cdef ProducedBatch* batch
+    if header.base_sequence == NO_SEQUENCE:
+        return
+    if entry.batch_count == KEPT_BATCHES:
+        memmove(&entry.batches[0], &entry.batches[1], (KEPT_BATCHES - 1) * sizeof(ProducedBatch))
+        entry.batch_count -= 1
+    batch = &entry.batches[entry.batch_count]
+    batch.last_sequence = last_sequence_of(header)
+    batch.last_offset = header.last_offset
+    batch.offset_delta = header.last_offset_delta
+    batch.timestamp = header.max_timestamp
+    entry.batch_count += 1
+
+
 cdef EndTransactionMarker read_marker(const uint8_t* batch, const BatchHeader* header) noexcept nogil:
     """The one record of a control batch: key (version int16, type int16), value (version int16, coordinator epoch)."""
     cdef EndTransactionMarker marker
@@ -187,6 +202,7 @@ cdef class ProducerStateManager:
         elif origin == ORIGIN_CLIENT and known and not self.is_in_sequence(&entry, header):
             verdict.error = OUT_OF_ORDER_SEQUENCE_NUMBER
             verdict.message = "The producer's first sequence does not follow the last one of the partition."
+            verdict.abridged = entry.abridged
         return verdict.error
 
     cdef bint find(self, int64_t producer_id, ProducerEntry* out) noexcept nogil:
@@ -257,24 +273,15 @@ cdef class ProducerStateManager:
             entry = &dereference(found).second
         if entry.producer_epoch != producer_epoch:
             entry.batch_count = 0
+            entry.abridged = False
             entry.producer_epoch = producer_epoch
         return entry
 
     cdef void append_data(self, const BatchHeader* header, int64_t segment_base_offset,
                           int64_t position) noexcept nogil:
         cdef ProducerEntry* entry = self.entry_of(header.producer_id, header.producer_epoch)
-        cdef ProducedBatch* batch
         cdef Transaction transaction
-        if header.base_sequence != NO_SEQUENCE:
-            if entry.batch_count == KEPT_BATCHES:
-                memmove(&entry.batches[0], &entry.batches[1], (KEPT_BATCHES - 1) * sizeof(ProducedBatch))
-                entry.batch_count -= 1
-            batch = &entry.batches[entry.batch_count]
-            batch.last_sequence = last_sequence_of(header)
-            batch.last_offset = header.last_offset
-            batch.offset_delta = header.last_offset_delta
-            batch.timestamp = header.max_timestamp
-            entry.batch_count += 1
+        keep_batch(entry, header)
         entry.last_timestamp = header.max_timestamp
         if header.attributes & TRANSACTIONAL_MASK and entry.current_txn_first_offset < 0:
             entry.current_txn_first_offset = header.base_offset
@@ -285,6 +292,21 @@ cdef class ProducerStateManager:
             transaction.first.position = position
             dereference(<TransactionMap*>self.ongoing)[header.base_offset] = transaction
             self.count_transactions()
+
+    cdef void recall(self, const ProducerEntry* found) noexcept nogil:
+        cdef ProducerMap* producers = <ProducerMap*>self.producers
+        cdef ProducerMap.iterator i
+        cdef ProducerEntry* entry
+        pthread_mutex_lock(&self.lock)
+        i = producers.find(found.producer_id)
+        if i != producers.end():
+            entry = &dereference(i).second
+            entry.abridged = False
+            if (found.batch_count > entry.batch_count > 0 and found.batches[found.batch_count - 1].last_offset
+                    == entry.batches[entry.batch_count - 1].last_offset):
+                memcpy(entry.batches, found.batches, sizeof(entry.batches))
+                entry.batch_count = found.batch_count
+        pthread_mutex_unlock(&self.lock)
 
     cdef bint append_marker(self, const BatchHeader* header, const uint8_t* batch,
                             AbortedTransaction* aborted) noexcept nogil:
@@ -436,6 +458,7 @@ cdef class ProducerStateManager:
         entry.coordinator_epoch = read_int32(cursor)
         entry.current_txn_first_offset = read_int64(cursor)
         entry.batch_count = 1 if entry.batches[0].last_offset >= 0 else 0
+        entry.abridged = entry.batch_count > 0
         if entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= self.expiration_ms:
             return
         dereference(<ProducerMap*>self.producers)[entry.producer_id] = entry

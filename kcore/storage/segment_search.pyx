@@ -1,8 +1,9 @@
 """Finding a batch in a segment: from the place that an index names, or else from the start (Kafka's `FileRecords`).
 
 An index is a hint, the .log file is the truth: nothing that an index says is acted upon before a batch has confirmed
-it. The batch at the position of an offset entry must begin at or below the offset that is looked for, and the batch
-that holds the offset of a time entry must have its timestamp. An index that is contradicted is noted
+it. The batch at the position of an offset entry must begin at or below the offset that is looked for; where it is the
+very one, it must also end with the entry's offset, or be followed by a batch. The batch that holds the offset of a time
+entry must have its timestamp. An index that is contradicted is noted
 (`segment_distrust_indexes`) and the entries before, at last the segment's start, are tried instead: a flipped byte in
 an index costs time and never a record. Kafka believes whatever lies between an index's first and last entry.
 
@@ -10,7 +11,7 @@ Concurrency: any thread that holds a reference to an open segment.
 """
 
 from libc.errno cimport EBADMSG
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t
 from kcore.platform.sync cimport atomic_load_32, atomic_store_64
 from kcore.record.batch cimport (
     BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_OK, BATCH_OLD_MAGIC, LOG_OVERHEAD, BatchHeader, BatchStatus,
@@ -37,7 +38,7 @@ cdef inline bint is_readable(BatchStatus status, int64_t available, const BatchH
 
 cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t end, int64_t highest_base,
                    BatchHeader* header, int64_t* position) noexcept nogil:
-    """BATCH_MISPLACED where no batch, or one with a higher base offset than `highest_base`, begins at `start`."""
+    """BATCH_MISPLACED where no batch begins at `start`, or one below the segment's base or above `highest_base`."""
     cdef uint8_t window[SCAN_WINDOW_BYTES]
     cdef int64_t at = start
     cdef int64_t window_start = start
@@ -55,8 +56,11 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
         if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), available, header):
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
         # Every end is the end of a batch: bytes that announce more are none, whatever else they look like.
-        if (at == start and header.base_offset > highest_base) or header.size_bytes > end - at:
+        if header.size_bytes > end - at:
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
+        if at == start and highest_base != INT64_MAX and not (
+                segment.base_offset <= header.base_offset <= highest_base):
+            return BATCH_MISPLACED
         if header.last_offset >= offset:
             position[0] = at
             return BATCH_FOUND
@@ -68,6 +72,23 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
 cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, int64_t end, BatchHeader* header,
                             int64_t* position) noexcept nogil:
     return find_from(segment, offset, start, end, INT64_MAX, header, position)
+
+
+cdef bint confirms_place(LogSegment* segment, const BatchHeader* header, const OffsetPosition* entry,
+                         int64_t end) noexcept nogil:
+    """Whether what looks like a batch at an entry's position is one, and not the inside of another.
+
+    An entry that Kafka made for several batches at once has the last one's offset; old formats have little that could
+    be wrong with them. There, what follows has to go on from it.
+    """
+    cdef int64_t following = entry.position + header.size_bytes
+    cdef BatchHeader next_header
+    if header.magic >= 2 and header.last_offset == entry.offset:
+        return True
+    if following == end:
+        return True
+    return (find_from(segment, INT64_MIN, following, end, INT64_MAX, &next_header, &following) == BATCH_FOUND
+            and next_header.last_offset > header.last_offset)
 
 
 cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, BatchHeader* header,
@@ -83,6 +104,9 @@ cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, B
         # What lies beyond the end that this reader may see is no contradiction.
         if 0 <= start.position < end:
             outcome = find_from(segment, offset, start.position, end, offset, header, position)
+            if (outcome == BATCH_FOUND and position[0] == start.position
+                    and not confirms_place(segment, header, &start, end)):
+                outcome = BATCH_MISPLACED
             # Bytes within a batch may look like one; what follows them does not.
             if outcome != BATCH_MISPLACED and outcome != -EBADMSG:
                 return outcome

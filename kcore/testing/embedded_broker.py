@@ -35,16 +35,17 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeAlias
 
-    from kcore.client.admin import NewTopic
-    from kcore.client.network_client import NetworkClient
+    from kcore.client.admin.topics import NewTopic
+    from kcore.client.cluster_client import ClusterClient
     from kcore.testing.hosts import Host
 
     Topics: TypeAlias = Iterable[str | NewTopic] | Mapping[str, int]
 
 DEFAULT_LISTENERS = "PLAINTEXT://127.0.0.1:0"
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 SHOWN_LOG_BYTES = 4_000
+LOG_TIMEOUT_S = 30.0
 KEPT_LOG_BYTES = 1 << 20
 LOG_LOOK_INTERVAL_S = 0.005
 USUAL_TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/usr/tmp")
@@ -149,7 +150,7 @@ class EmbeddedBroker:
         except FileNotFoundError:
             return ""
 
-    def wait_for_log(self, text: str, timeout_s: float = 10.0) -> None:
+    def wait_for_log(self, text: str, timeout_s: float = LOG_TIMEOUT_S) -> None:
         """Returns when the log has this text; a file gives no event to wait for, so it is looked at repeatedly."""
         deadline = time.monotonic() + timeout_s
         while text not in (log := self.log()):
@@ -310,7 +311,7 @@ class EmbeddedBroker:
         config: Mapping[str, object] | None = None,
     ) -> str:
         """Creates a topic and answers its name, made up where none is given; raises the broker's KafkaError."""
-        from kcore.client.admin import NewTopic
+        from kcore.client.admin.topics import NewTopic
 
         if name is None:
             name = f"topic-{os.urandom(6).hex()}"
@@ -320,27 +321,29 @@ class EmbeddedBroker:
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic; raises the broker's KafkaError."""
-        from kcore.client.admin import Admin
+        from kcore.client.admin.results import raise_first
+        from kcore.client.admin.topics import TopicAdmin
 
         with self._client() as client:
-            raise_first(Admin(client).delete_topics([name]))
+            raise_first(TopicAdmin(client).delete_topics([name]))
 
     def _create_topics(self, topics: Topics) -> None:
         from collections.abc import Mapping
 
-        from kcore.client.admin import Admin, NewTopic
+        from kcore.client.admin.results import raise_first
+        from kcore.client.admin.topics import NewTopic, TopicAdmin
 
         if isinstance(topics, Mapping):
             wanted = [NewTopic(name, partitions) for name, partitions in topics.items()]
         else:
             wanted = [topic if isinstance(topic, NewTopic) else NewTopic(topic) for topic in topics]
         with self._client() as client:
-            raise_first(Admin(client).create_topics(wanted))
+            raise_first(TopicAdmin(client).create_topics(wanted))
 
-    def _client(self) -> NetworkClient:
-        from kcore.client.network_client import NetworkClient
+    def _client(self) -> ClusterClient:
+        from kcore.client.cluster_client import ClusterClient
 
-        return NetworkClient(self.bootstrap_servers, client_id="kcli-testing")
+        return ClusterClient(self.bootstrap_servers, client_id="kcli-testing")
 
     # What must be so
 
@@ -407,9 +410,3 @@ def property_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(property_text, value))
     return str(value)
-
-
-def raise_first(outcomes: Mapping[str, Exception | None]) -> None:
-    for error in outcomes.values():
-        if error is not None:
-            raise error

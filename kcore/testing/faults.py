@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         def wait(self, number: int, hits: int, timeout_s: float) -> bool: ...
 
 
-WAIT_TIMEOUT_S = 10.0
+WAIT_TIMEOUT_S = 30.0
 
 
 class FaultHandle:

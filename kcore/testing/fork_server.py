@@ -249,6 +249,7 @@ def load_broker() -> None:
     import kcore.platform.real_disk
     import kcore.server.broker
     import kcore.server.fast_path.fetch
+    import kcore.server.fast_path.heartbeat
     import kcore.server.fast_path.produce
     import kcore.server.handlers.api_versions
     import kcore.server.run

@@ -7,7 +7,7 @@ from tests.fuzz.session import session
 PACKAGES = (
     "kcore/protocol",
     "kcore/cursor.pxd",
-    "kcore/server/fast_path/fields.pxd",
+    "kcore/protocol/fields.pxd",
     "kcore/server/fast_path/fetch_request.pyx",
     "kcore/server/fast_path/produce_request.pyx",
 )

@@ -31,7 +31,7 @@ def run(seed: int) -> int:
         BrokerProcess(Path(directory) / "data") as broker,
         ProcessPoolExecutor(CLIENT_PROCESSES, spawned) as pool,
     ):
-        exchange = Exchange(broker.bootstrap_server, pool, records_wanted(FULL_RECORDS))
+        exchange = Exchange(broker.bootstrap_server, pool, records_wanted(FULL_RECORDS), VERSIONS)
         exchange.create_topics()
         timed("written by all", exchange.write_all)
         read = 0

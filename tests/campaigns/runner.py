@@ -9,10 +9,13 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 from tests.campaigns.ledger import Ledger
 
+# What a ledger says is of any checkout.
+ROOT = Path(__file__).resolve().parents[2]
 # A line is written at least this often, so that a killed run loses no more.
 LEDGER_INTERVAL_S = 300.0
 
@@ -67,7 +70,8 @@ def run_campaign(campaign: Campaign, ledger: Ledger, seconds: float, limit: int 
         failed = seed
         seed += 1
         count += 1
-        keep({"result": "violation", "seed": failed, "error": f"{type(violation).__name__}: {violation}"[:500]})
+        error = f"{type(violation).__name__}: {violation}".replace(f"{ROOT}/", "")
+        keep({"result": "violation", "seed": failed, "error": error[:500]})
         return False
     finally:
         for number, handler in zip((signal.SIGINT, signal.SIGTERM), with_signals, strict=True):

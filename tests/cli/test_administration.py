@@ -111,6 +111,7 @@ class TestGetOffsets:
             (("--topic-partitions", "got-a:1,got-b:2-"), ["got-a:1:0", "got-b:2:0", "got-b:3:0"]),
             (("--topic-partitions", "got-a:-2,got-b:1-3"), ["got-a:0:0", "got-a:1:0", "got-b:1:0", "got-b:2:0"]),
             (("--topic-partitions", "got-(a|b):3"), ["got-a:3:0", "got-b:3:0"]),
+            (("--topic-partitions", "got-a:,got-b:3"), [*every[:4], "got-b:3:0"]),
         ):
             assert kcli("get-offsets", *options) == (0, "".join(f"{line}\n" for line in expected), ""), options
 
@@ -140,10 +141,10 @@ class TestGetOffsets:
         "options",
         [
             ("--time", "soon"),
-            ("--time", "-6"),
+            ("--time", "-7"),
             ("--partitions", "x"),
             ("--topic-partitions", "a:b:c:1-x"),
-            ("--topic-partitions", "a:"),
+            ("--topic-partitions", ":"),
             ("--topic", "(", "--time", "latest"),
             ("--topic", "a", "--topic-partitions", "a:1"),
         ],
@@ -181,14 +182,13 @@ class TestLogDirs:
 
 
 class TestFeatures:
-    def test_nothing_is_claimed_yet(self, kcli: Kcli) -> None:
-        assert kcli("features", "describe") == (
-            0,
-            "",
-            "The brokers of this cluster have no features to finalize.\n",
-        )
-        assert kcli("features", "describe", "-o", "json").stdout == "[]\n"
-        assert kcli("features", "-o", "json", "describe").stdout == "[]\n"  # as kafka-features has it
+    def test_what_there_is(self, kcli: Kcli) -> None:
+        described = kcli("features", "describe", "-o", "json").stdout
+        assert [row["feature"] for row in json.loads(described)] == ["group.version"]
+        assert kcli("features", "-o", "json", "describe").stdout == described  # as kafka-features has it
+        code, text, _ = kcli("features", "describe")
+        assert code == 0
+        assert text.startswith("Feature: group.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 1\t")
 
     @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
     def test_a_level_that_is_not_supported(self, kcli: Kcli, dry: tuple[str, ...]) -> None:
@@ -201,7 +201,8 @@ class TestFeatures:
         )
 
     def test_level_0_is_every_features(self, kcli: Kcli) -> None:
-        assert kcli("features", "disable", "--feature", "group.version") == (0, "group.version is at level 0.\n", "")
+        disabled = kcli("features", "disable", "--feature", "transaction.version")
+        assert disabled == (0, "transaction.version is at level 0.\n", "")
         dry = kcli("features", "downgrade", "--feature", "group.version=0", "--dry-run", "--unsafe")
         assert dry == (0, "group.version can be brought to level 0.\n", "")
 

@@ -187,6 +187,24 @@ def test_the_reference_is_current(offline: Kcli, checkout: Path) -> None:
     )
 
 
+def test_the_reference_of_clients_is_current(offline: Kcli, checkout: Path) -> None:
+    committed = (checkout / "docs" / "client-configuration.md").read_text()
+    assert offline("configs", "docs", "--clients").stdout == committed, (
+        "run `kcli configs docs --clients >docs/client-configuration.md` and commit what it writes"
+    )
+
+
+def test_the_reference_of_one_configuration_of_clients(offline: Kcli) -> None:
+    result = offline("configs", "docs", "--clients", "acks", "client.id", "-o", "json")
+    assert result.code == 0
+    assert [(row["scope"], row["name"]) for row in json.loads(result.stdout)] == [
+        ("producer", "acks"),
+        ("producer", "client.id"),
+        ("consumer", "client.id"),
+        ("admin", "client.id"),
+    ]
+
+
 def test_the_reference_of_one_configuration(offline: Kcli) -> None:
     result = offline("configs", "docs", "log.retention.ms", "-o", "json")
     assert result.code == 0

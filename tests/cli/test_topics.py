@@ -65,6 +65,8 @@ def test_json_has_stable_keys(kcli: Kcli) -> None:
         "replicas",
         "isr",
         "offline_replicas",
+        "eligible_leader_replicas",
+        "last_known_elr",
     ]
     (listed,) = kcli("topics", "list", "--topic", "keys", "-o", "jsonl").stdout.splitlines()
     assert json.loads(listed) == {
@@ -133,6 +135,35 @@ def test_a_properties_file_that_cannot_be_read_is_named(kcli: Kcli, tmp_path: Pa
     refused = kcli("topics", "list", "--command-config", str(file))
     assert (refused.code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert refused.stderr.startswith(f"kcli: {file}: ")
+
+
+@pytest.mark.parametrize(
+    ("properties", "code", "complaint"),
+    [
+        (
+            "request.timeout.ms=soon",
+            2,
+            "Invalid value soon for configuration request.timeout.ms: Not a number of type INT",
+        ),
+        ("security.protocol=SSL", 2, "security.protocol=SSL: no client speaks TLS or SASL in this version; "),
+        ("default.api.timeout.ms=5", 2, "The specified value of default.api.timeout.ms must be no smaller than "),
+        (
+            "request.timout.ms=5",
+            0,
+            "request.timout.ms is not a configuration of the admin client; is request.timeout.ms meant?",
+        ),
+        ("request.timeout.ms=20000\nclient.id=me\nreconnect.backoff.ms=7\n", 0, ""),
+    ],
+)
+def test_the_properties_of_the_admin_client(
+    kcli: Kcli, tmp_path: Path, properties: str, code: int, complaint: str
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(properties)
+    listed = kcli("topics", "list", "--command-config", str(file))
+    assert listed.code == code
+    assert listed.stderr.startswith(f"kcli: {complaint}" if complaint else "")
+    assert listed.stderr.count("\n") == (1 if complaint else 0)
 
 
 def test_a_topic_grows(kcli: Kcli) -> None:

@@ -6,9 +6,10 @@
         broker.kill()
         broker.start()        # on the whole disk
 
-The process is this module as a program: its one argument has the properties, and it answers each line of its stdin, a
-command in JSON, with a line on stdout; the first line says where it serves. It dies with its stdin, so that nothing is
-left when the tests die. The metadata store, which no table of operations reaches, lies in a directory of its own.
+The process is this module as a program: its arguments are the properties and the rules that its disk has from the
+first, in JSON, and it answers each line of its stdin, a command in JSON, with a line on stdout; the first line says
+where it serves. It dies with its stdin, so that nothing is left when the tests die. The metadata store, which no table
+of operations reaches, lies in a directory of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from kcore.server.run import StartedBroker
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 LOOK_INTERVAL_S = 0.01
 SHOWN_LOG_BYTES = 4_000
 
@@ -66,7 +67,7 @@ class FailingDiskBroker:
 
     def fail(self, operations: Sequence[str], path: str, error: int = errno.EIO, **rule: Any) -> None:
         """From now on these operations on paths like this one fail: `FailingDisk.fail` has the rest of the rule."""
-        self._command({"operations": operations, "error": error, "path": path, "times": None, **rule})
+        self._command(rule_for(operations, path, error, **rule))
 
     def failures(self) -> int:
         """How many operations have failed so far."""
@@ -74,18 +75,25 @@ class FailingDiskBroker:
 
     # Its life
 
-    def start(self) -> None:
-        """Starts it on the whole disk, and returns when it serves; AssertionError with its log when it does not."""
+    def start(self, *rules: Mapping[str, Any]) -> None:
+        """Starts it, and returns when it serves; AssertionError with its log when it does not.
+
+        Its disk is whole, but for `rules` (`rule_for`).
+        """
+        self.launch(*rules)
+        self.bootstrap_server = str(self._answer()).rpartition("://")[2]
+
+    def launch(self, *rules: Mapping[str, Any]) -> None:
+        """Starts it, and does not wait for it to serve."""
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, json.dumps(self.properties)],
+                [sys.executable, "-m", __name__, json.dumps(self.properties), json.dumps(rules)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 cwd=CHECKOUT,
             )
-        self.bootstrap_server = str(self._answer()).rpartition("://")[2]
 
     def kill(self) -> None:
         """kill -9; what the kernel has been given stays."""
@@ -142,11 +150,18 @@ class FailingDiskBroker:
         return json.loads(line)
 
 
-def main(properties: Mapping[str, str]) -> int:
+def rule_for(operations: Sequence[str], path: str, error: int = errno.EIO, **rule: Any) -> dict[str, Any]:
+    """A rule as the program takes it: without anything else these operations fail each time."""
+    return {"operations": operations, "error": error, "path": path, "times": None, **rule}
+
+
+def main(properties: Mapping[str, str], rules: Sequence[Mapping[str, Any]]) -> int:
     """The program: a broker until a signal ends it, and a thread that obeys stdin."""
     from kcore.server.run import run
 
     disk = FailingDisk(RealDisk())
+    for rule in rules:
+        add_rule(disk, rule)
 
     def on_started(started: StartedBroker) -> None:
         print(json.dumps(started.listeners[0]), flush=True)
@@ -160,13 +175,18 @@ def obey(disk: FailingDisk) -> None:
     for line in sys.stdin:
         rule = json.loads(line)
         if rule is not None:
-            disk.fail(rule.pop("operations"), rule.pop("error"), **rule)
+            add_rule(disk, rule)
         print(disk.injected, flush=True)
     os._exit(1)
 
 
+def add_rule(disk: FailingDisk, rule: Mapping[str, Any]) -> None:
+    rest = dict(rule)
+    disk.fail(rest.pop("operations"), rest.pop("error"), **rest)
+
+
 if __name__ == "__main__":
-    exit_code = main(json.loads(sys.argv[1]))
+    exit_code = main(json.loads(sys.argv[1]), json.loads(sys.argv[2]))
     sys.stderr.flush()
     # An interpreter that ends in good order would wait for the thread that reads stdin.
     os._exit(exit_code)

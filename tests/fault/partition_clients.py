@@ -1,7 +1,7 @@
 """Producers and consumers of three makes that say of every record what they were told, by Kafka's names of errors.
 
-A send is tried for `tries_ms`, and no longer than the client needs to hear of one error where it lets itself be told
-not to try again. Readers read partitions from their beginning.
+A send is tried for `tries_ms`, and no longer than the client needs to hear of one error unless it `retries` (aiokafka
+always does). Readers read partitions from their beginning.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import aiokafka
 import kafka
@@ -20,7 +20,7 @@ from kafka.errors import KafkaError as KafkaPythonError
 
 from tests.invariants.history import TopicPartition
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 POLL_S = 0.05
 
 
@@ -32,17 +32,25 @@ class Told(NamedTuple):
     error: str | None = None
 
 
-Send = Callable[[str, TopicPartition, Sequence[bytes], int], list[Told]]
+class Send(Protocol):
+    """Sends values to one partition, and answers what was told of each."""
+
+    def __call__(
+        self, servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int, *, retries: bool = False
+    ) -> list[Told]: ...
+
+
 Records = dict[TopicPartition, dict[int, bytes]]
 # Reads until it has so many records of each partition, or a time is over.
 Read = Callable[[str, Mapping[TopicPartition, int], float], Records]
 
 
-def send_with_confluent(servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int) -> list[Told]:
+def send_with_confluent(
+    servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int, *, retries: bool = False
+) -> list[Told]:
     told: list[Told] = []
-    producer = Producer(
-        {"bootstrap.servers": servers, "delivery.timeout.ms": tries_ms, "message.send.max.retries": 0, "linger.ms": 5}
-    )
+    settings: dict[str, str | int] = {"bootstrap.servers": servers, "delivery.timeout.ms": tries_ms, "linger.ms": 5}
+    producer = Producer(settings if retries else settings | {"message.send.max.retries": 0})
     for value in values:
 
         def delivered(error: KafkaError | None, message: object, value: bytes = value) -> None:
@@ -54,12 +62,14 @@ def send_with_confluent(servers: str, to: TopicPartition, values: Sequence[bytes
     return told
 
 
-def send_with_kafka_python(servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int) -> list[Told]:
+def send_with_kafka_python(
+    servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int, *, retries: bool = False
+) -> list[Told]:
     told: list[Told] = []
     producer = kafka.KafkaProducer(
         bootstrap_servers=servers,
         acks="all",
-        retries=0,
+        retries=float("inf") if retries else 0,
         linger_ms=5,
         delivery_timeout_ms=tries_ms,
         request_timeout_ms=tries_ms - 100,
@@ -83,7 +93,9 @@ def send_with_kafka_python(servers: str, to: TopicPartition, values: Sequence[by
     return told
 
 
-def send_with_aiokafka(servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int) -> list[Told]:
+def send_with_aiokafka(
+    servers: str, to: TopicPartition, values: Sequence[bytes], tries_ms: int, *, retries: bool = False
+) -> list[Told]:
     async def send_one(producer: aiokafka.AIOKafkaProducer, value: bytes) -> Told:
         try:
             record = await producer.send_and_wait(to.topic, value, partition=to.partition)

@@ -26,7 +26,7 @@ RECORDS_PER_LIFE = 150
 DELETED_BELOW = 5
 COMMITTED = 77
 FIRST_MS = 1_700_000_000_000
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 PROPERTIES = {
     "offsets.topic.num.partitions": "1",
     "replica.high.watermark.checkpoint.interval.ms": "50",

@@ -135,7 +135,7 @@ def test_a_partition_metadata_without_content_is_written_anew(
 
 
 @pytest.mark.parametrize(
-    "content", [b"garbage", b"version: 0\ntopic_id: 0", b"version: 9\ntopic_id: 0Qftv9yBTAmf2iDPSlIk7g"]
+    "content", [b"garbage", b"version: 0\ntopic_id: ?", b"version: 9\ntopic_id: 0Qftv9yBTAmf2iDPSlIk7g"]
 )
 def test_a_damaged_partition_metadata_is_refused(data: Path, content: bytes) -> None:
     path = data / f"{TOPIC}-0" / "partition.metadata"

@@ -6,26 +6,24 @@ was acknowledged; so does kill -9. The metadata store lies on the full disk too.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError as AiokafkaError
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from kafka import KafkaProducer
-from kafka.errors import KafkaError as KafkaPythonError
 
 from kcore.testing.errors import BrokerNotStarted
 from tests.broker_process import BrokerProcess
 from tests.fault.full_file_system import FullableFileSystem
+from tests.fault.partition_clients import SENDERS
+from tests.invariants.history import TopicPartition
 
 TOPIC = "orders"
-TIMEOUT_S = 30.0
+PLACE = TopicPartition(TOPIC, 0)
+TIMEOUT_S = 60.0
 # How long clients try: what must get through, on a loaded machine, and what the full disk refuses.
 PATIENT_MS = 25_000
 REFUSED_AFTER_MS = 1_500
@@ -39,72 +37,10 @@ PROPERTIES = {
 }
 
 
-class Send(Protocol):
-    """Sends values, tries so long, and answers the offsets of those acknowledged; the others were refused."""
-
-    def __call__(self, servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]: ...
-
-
-def send_with_confluent(servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
-    acked: dict[int, bytes] = {}
-    settings = {"bootstrap.servers": servers, "delivery.timeout.ms": tries_ms, "linger.ms": 0}
-    producer = Producer(settings)
-    for value in values:
-
-        def delivered(error: KafkaError | None, message: object, value: bytes = value) -> None:
-            if error is None:
-                acked[message.offset()] = value  # type: ignore[attr-defined]
-
-        producer.produce(TOPIC, value, partition=0, on_delivery=delivered)
-    assert producer.flush(TIMEOUT_S) == 0
-    return acked
-
-
-def send_with_kafka_python(servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
-    acked: dict[int, bytes] = {}
-    producer = KafkaProducer(
-        bootstrap_servers=servers,
-        acks="all",
-        delivery_timeout_ms=tries_ms,
-        request_timeout_ms=tries_ms - 500,
-        enable_idempotence=False,
-    )
-    try:
-        sent = [(producer.send(TOPIC, value, partition=0), value) for value in values]
-        for future, value in sent:
-            try:
-                acked[future.get(TIMEOUT_S).offset] = value
-            except KafkaPythonError:
-                continue
-    finally:
-        producer.close()
-    return acked
-
-
-def send_with_aiokafka(servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
-    async def run() -> dict[int, bytes]:
-        acked: dict[int, bytes] = {}
-        producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", request_timeout_ms=tries_ms)
-        await producer.start()
-        try:
-            sent = [(asyncio.create_task(producer.send_and_wait(TOPIC, value, partition=0)), value) for value in values]
-            for task, value in sent:
-                try:
-                    acked[(await task).offset] = value
-                except AiokafkaError:
-                    continue
-        finally:
-            await producer.stop()
-        return acked
-
-    return asyncio.run(run())
-
-
-SENDERS: dict[str, Send] = {
-    "confluent": send_with_confluent,
-    "kafka-python": send_with_kafka_python,
-    "aiokafka": send_with_aiokafka,
-}
+def send(client: str, servers: str, values: list[bytes], tries_ms: int = PATIENT_MS) -> dict[int, bytes]:
+    """The values that were acknowledged, by their offsets; the others were refused, as often as they were tried."""
+    told = SENDERS[client](servers, PLACE, values, tries_ms, retries=True)
+    return {one.offset: one.value for one in told if one.offset is not None}
 
 
 @pytest.fixture
@@ -123,8 +59,8 @@ def read_all(servers: str) -> dict[int, bytes]:
         {"bootstrap.servers": servers, "group.id": "all", "check.crcs": True, "enable.auto.commit": False}
     )
     try:
-        _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=TIMEOUT_S)
-        consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+        _, end = consumer.get_watermark_offsets(ConfluentPartition(*PLACE), timeout=TIMEOUT_S)
+        consumer.assign([ConfluentPartition(*PLACE, OFFSET_BEGINNING)])
         found: dict[int, bytes] = {}
         deadline = time.monotonic() + TIMEOUT_S
         while len(found) < end:
@@ -151,20 +87,19 @@ def create_topic(servers: str, name: str = TOPIC) -> None:
 @pytest.mark.parametrize("fast_path", ["true", "false"])
 @pytest.mark.parametrize("client", SENDERS)
 def test_a_full_disk_refuses_and_takes_records_again(small: FullableFileSystem, client: str, fast_path: str) -> None:
-    send = SENDERS[client]
     with BrokerProcess(small.path / "data", {**PROPERTIES, "kcli.fast.path.enable": fast_path}) as broker:
         servers = broker.bootstrap_server
         create_topic(servers)
-        acked = send(servers, values("before", 200))
+        acked = send(client, servers, values("before", 200))
         assert len(acked) == 200
         small.fill()
-        refused = send(servers, values("full", 20), REFUSED_AFTER_MS)
+        refused = send(client, servers, values("full", 20), REFUSED_AFTER_MS)
         assert len(refused) < 20, "there was no room for so much"
         acked |= refused
         broker.wait_for_log("The disk of log directory")
         assert_kept(servers, acked)
         small.make_room()
-        again = send(servers, values("after", 200))
+        again = send(client, servers, values("after", 200))
         assert len(again) == 200, "without a restart"
         acked |= again
         assert_kept(servers, acked)
@@ -189,9 +124,9 @@ def test_a_restart_on_a_full_disk_loses_nothing(small: FullableFileSystem, end: 
     properties = {**PROPERTIES, "log.flush.interval.messages": flush}
     with BrokerProcess(small.path / "data", properties) as broker:
         create_topic(broker.bootstrap_server)
-        acked = send_with_confluent(broker.bootstrap_server, values("before", 300))
+        acked = send("confluent", broker.bootstrap_server, values("before", 300))
         small.fill()
-        acked |= send_with_confluent(broker.bootstrap_server, values("full", 20), REFUSED_AFTER_MS)
+        acked |= send("confluent", broker.bootstrap_server, values("full", 20), REFUSED_AFTER_MS)
         broker.kill() if end == "kill" else broker.stop()
         # There may be no room to say that a broker serves here; then it says so, and changes nothing.
         refusal = refusal_to_start(broker)
@@ -204,7 +139,7 @@ def test_a_restart_on_a_full_disk_loses_nothing(small: FullableFileSystem, end: 
         small.make_room()
         broker.start()
         assert_kept(broker.bootstrap_server, acked)
-        again = send_with_confluent(broker.bootstrap_server, values("after", 100))
+        again = send("confluent", broker.bootstrap_server, values("after", 100))
         assert len(again) == 100
         assert not set(again) & set(acked), "no offset is given out twice"
         assert_kept(broker.bootstrap_server, acked | again)
@@ -233,7 +168,7 @@ def test_the_metadata_store_on_a_full_disk_refuses_and_goes_on(small: FullableFi
             assert set(topics) >= {TOPIC, "after", *made}
             assert "damaged" not in broker.log()
             broker.restart(kill=kill)
-        assert len(send_with_confluent(broker.bootstrap_server, values("after", 10))) == 10
+        assert len(send("confluent", broker.bootstrap_server, values("after", 10))) == 10
 
 
 def test_other_log_directories_go_on(small: FullableFileSystem, tmp_path: Path) -> None:
@@ -245,17 +180,21 @@ def test_other_log_directories_go_on(small: FullableFileSystem, tmp_path: Path) 
         (full,) = (path.name for path in (small.path / "data").glob("both-*"))
         refusing = int(full.rpartition("-")[2])
         small.fill()
-        producer = Producer({"bootstrap.servers": servers, "delivery.timeout.ms": REFUSED_AFTER_MS, "linger.ms": 0})
         outcomes: dict[int, list[bool]] = {0: [], 1: []}
+        patience_ms = {refusing: REFUSED_AFTER_MS, 1 - refusing: PATIENT_MS}
+        producers = [
+            Producer({"bootstrap.servers": servers, "delivery.timeout.ms": patience_ms[partition], "linger.ms": 0})
+            for partition in outcomes
+        ]
         for value in values("full", 20):
             for partition, told in outcomes.items():
-                producer.produce(
+                producers[partition].produce(
                     "both",
                     value,
                     partition=partition,
                     on_delivery=lambda error, _, told=told: told.append(error is None),
                 )
-        assert producer.flush(TIMEOUT_S) == 0
+        assert [producer.flush(TIMEOUT_S) for producer in producers] == [0, 0]
         assert all(outcomes[1 - refusing])
         assert not all(outcomes[refusing])
         # New topics are made where there is room.
@@ -273,10 +212,10 @@ def test_a_topic_made_while_every_directory_is_full_comes_with_the_room(
         servers = broker.bootstrap_server
         small.fill()
         create_topic(servers)
-        assert send_with_confluent(servers, values("full", 2), REFUSED_AFTER_MS) == {}
+        assert send("confluent", servers, values("full", 2), REFUSED_AFTER_MS) == {}
         broker.wait_for_log(f"{TOPIC}-0 is offline until its log can be made")
         small.make_room()
-        acked = send_with_confluent(servers, values("after", 100))
+        acked = send("confluent", servers, values("after", 100))
         assert len(acked) == 100, "without a restart"
         for kill in (True, False):
             assert_kept(broker.bootstrap_server, acked)
@@ -299,8 +238,8 @@ def test_deleting_a_topic_makes_room(small: FullableFileSystem) -> None:
         # The log of the deletion itself needs a page or two.
         with (small.path / "ballast").open("rb+") as ballast:
             ballast.truncate(max(0, (small.path / "ballast").stat().st_size - (64 << 10)))
-        assert len(send_with_confluent(servers, values("full", 200), REFUSED_AFTER_MS)) < 200
+        assert len(send("confluent", servers, values("full", 200), REFUSED_AFTER_MS)) < 200
         admin = AdminClient({"bootstrap.servers": servers})
         admin.delete_topics(["large"])["large"].result(TIMEOUT_S)
         broker.wait_for_log("Deleted log directory")
-        assert len(send_with_confluent(servers, values("after", 100))) == 100
+        assert len(send("confluent", servers, values("after", 100))) == 100

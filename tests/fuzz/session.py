@@ -56,7 +56,9 @@ class Session:
         return int(answer["cases"])
 
     def start(self) -> subprocess.Popen[str]:
-        directory = Path(tempfile.mkdtemp(prefix="kcli-fuzz-"))
+        # Gone with the session, or when the next worker is started.
+        self.temporary = tempfile.TemporaryDirectory(prefix="kcli-fuzz-", ignore_cleanup_errors=True)
+        directory = Path(self.temporary.name)
         self.input_path = directory / "input"
         self.log = (directory / "log").open("w+", errors="replace")
         options = f"max_allocation_size_mb={LARGEST_ALLOCATION_MB}:quarantine_size_mb=16"

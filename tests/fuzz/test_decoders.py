@@ -15,7 +15,9 @@ from tests.fuzz.worker import peak_bytes
 CASES = {
     "frames": 600,
     "headers": 8000,
+    "broker_answers": 4000,
     "batches": 6000,
+    "fetched": 1500,
     "indexes": 3000,
     "snapshots": 6000,
     "checkpoints": 8000,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from kcore import errors
-from kcore.client.consumer_protocol import decode_assignment
+from kcore.client.consumer.consumer_protocol import decode_assignment, decode_subscription
 from kcore.protocol import apis
 from tests.groups.tap import Exchange
 from tests.invariants.history import Assignment, Claim, Commit, History, Outcome, Read, TopicPartition
@@ -75,6 +75,8 @@ class Evidence:
         self._synced: dict[str, list[Assignment]] = defaultdict(list)
         self._held: dict[str, dict[TopicPartition, Claim]] = defaultdict(dict)
         self._failures: list[str] = []
+        # By client id: what it called its own when it last joined, where that lets others wait for it (cooperative).
+        self._called_own: dict[str, frozenset[TopicPartition]] = {}
         # Names of members that have heard that others took their places.
         self.fenced: set[str] = set()
         # By client id: when it was last told that it is a member.
@@ -113,8 +115,14 @@ class Evidence:
 
     def _on_join(self, exchange: Exchange) -> None:
         response = exchange.response
-        if response is not None and not response.error_code:
-            self.protocols[response.generation_id] = response.protocol_name
+        if response is None or response.error_code:
+            return
+        self.protocols[response.generation_id] = response.protocol_name
+        own: frozenset[TopicPartition] = frozenset()
+        if "cooperative" in response.protocol_name:
+            offered = {one.name: bytes(one.metadata) for one in exchange.request.protocols}
+            own = frozenset(TopicPartition(*one) for one in decode_subscription(offered[response.protocol_name]).owned)
+        self._called_own[exchange.client_id] = own
 
     def _on_sync(self, exchange: Exchange) -> None:
         response = exchange.response
@@ -186,12 +194,18 @@ class Evidence:
             self.read_count[place, offset] += 1
 
     def _take(self, client_id: str, partitions: Iterable[TopicPartition], at: int) -> None:
-        """Eager clients are told again what they have given up before; some tell of all that they own once more."""
+        """Eager clients are told again what they have given up before; some tell of all that they own once more.
+
+        An application that is told of a partition anew did not have it: when its client joined with that partition as
+        its own, then the client was wrong. kafka-python 3.0.12 does so after it has lost its membership, before Apache
+        Kafka as before us; whoever leads the group leaves the partition to it then, and nobody is waited for.
+        """
         synced = [given for given in self._synced[client_id] if given.at <= at]
         generation = synced[-1].generation if synced else -1
         for partition in partitions:
             if partition not in self._held[client_id]:
-                claim = Claim(self.group, generation, name_of(client_id), partition, at)
+                mistaken = partition in self._called_own.get(client_id, ())
+                claim = Claim(self.group, generation, name_of(client_id), partition, at, is_mistaken=mistaken)
                 self._held[client_id][partition] = claim
 
     def _let_go(self, client_id: str, partitions: Iterable[TopicPartition], at: int) -> None:

@@ -19,7 +19,7 @@ from tests.raw_client import RawClient
 
 pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 STARTER = """
 import pathlib, sys
 from tests.apache_kafka import ApacheKafka

@@ -31,8 +31,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kcore.client.config_admin import BROKER_RESOURCE, DELETE, SET, ConfigAdmin, ConfigOperation
-from kcore.client.network_client import NetworkClient
+from kcore.client.admin import configs as our_configs
+from kcore.client.admin.configs import BROKER_RESOURCE, DELETE, SET, ConfigAdmin, ConfigOperation
+from kcore.client.admin.results import raise_first
+from kcore.client.cluster_client import ClusterClient
 from tests.broker_process import BrokerProcess
 
 TIMEOUT_S = 60
@@ -56,6 +58,10 @@ class Cluster:
         self.admin = AdminClient({"bootstrap.servers": broker.bootstrap_server})
         self.producer = Producer({"bootstrap.servers": broker.bootstrap_server, "linger.ms": 0})
 
+    def let_go(self) -> None:
+        """Of librdkafka's clients: pytest has this object for longer than the broker lives."""
+        del self.admin, self.producer
+
     def create(self, topic: str, **configs: str) -> None:
         named = {name.replace("_", "."): value for name, value in configs.items()}
         self.admin.create_topics([NewTopic(topic, 1, 1, config=named)])[topic].result(TIMEOUT_S)
@@ -66,8 +72,9 @@ class Cluster:
     def set_for_brokers(self, name: str, value: str | None, broker_id: str = "") -> None:
         """With our own client: librdkafka refuses the empty name that stands for all brokers."""
         operation = ConfigOperation(name, DELETE if value is None else SET, value)
-        with NetworkClient(self.broker.bootstrap_server) as client:
-            ConfigAdmin(client).alter(BROKER_RESOURCE, broker_id, [operation])
+        with ClusterClient(self.broker.bootstrap_server) as client:
+            resource = our_configs.ConfigResource(BROKER_RESOURCE, broker_id)
+            raise_first(ConfigAdmin(client).alter_configs({resource: [operation]}))
 
     def _alter(self, resource: ConfigResource, name: str, value: str | None) -> None:
         operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
@@ -120,7 +127,9 @@ class Cluster:
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("effects") / "data"
     with BrokerProcess(directory, {**QUICK, "kcli.fast.path.enable": request.param}) as broker:
-        yield Cluster(broker)
+        cluster = Cluster(broker)
+        yield cluster
+        cluster.let_go()
         assert "Traceback" not in broker.log()
 
 

@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from kcore.client.admin import NewTopic
+from kcore.client.admin.topics import NewTopic
 from kcore.errors import TopicAlreadyExistsError
 from kcore.testing import (
     BrokerDied,
@@ -29,7 +29,7 @@ from kcore.testing import (
     start_all,
 )
 from kcore.testing.fork_server_client import close_fork_server, fork_server
-from tests.leftovers import Leftovers, await_ends, is_free
+from tests.leftovers import Leftovers, await_ends
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,7 +75,7 @@ def test_it_serves_other_peoples_clients(broker: EmbeddedBroker) -> None:
 def test_it_is_a_process_of_its_own_that_says_where_it_is(broker: EmbeddedBroker) -> None:
     assert broker.pid not in (os.getpid(), fork_server().pid)
     assert Path(f"/proc/{broker.pid}/comm").read_text() == "kcli-broker\n"
-    metadata = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10)
+    metadata = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60)
     assert [f"{node.host}:{node.port}" for node in metadata.brokers.values()] == [broker.bootstrap_servers]
     assert list(metadata.brokers) == [broker.broker_id]
     assert metadata.cluster_id == broker.cluster_id
@@ -87,14 +87,14 @@ def test_topics_are_created_as_asked() -> None:
     topics = ["plain", NewTopic("wide", 5, 1, {"retention.ms": "1000"})]
     with EmbeddedBroker({"num.partitions": 2}, topics=topics) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        found = admin.list_topics(timeout=10).topics
+        found = admin.list_topics(timeout=60).topics
         assert {name: len(topic.partitions) for name, topic in found.items()} == {"plain": 2, "wide": 5}
         with pytest.raises(TopicAlreadyExistsError):
             broker.create_topic("wide")
         broker.delete_topic("wide")
-        assert set(admin.list_topics(timeout=10).topics) == {"plain"}
+        assert set(admin.list_topics(timeout=60).topics) == {"plain"}
     with EmbeddedBroker(topics={"narrow": 1, "wide": 7}) as broker:
-        found = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).topics
+        found = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60).topics
         assert {name: len(topic.partitions) for name, topic in found.items()} == {"narrow": 1, "wide": 7}
 
 
@@ -124,14 +124,14 @@ def test_while_it_is_down_its_port_is_nobody_elses(broker: EmbeddedBroker) -> No
 
 def test_a_paused_broker_is_silent_until_it_goes_on(broker: EmbeddedBroker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    admin.list_topics(timeout=10)
+    admin.list_topics(timeout=60)
     broker.pause()
     assert Path(f"/proc/{broker.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     with pytest.raises(KafkaException):
         admin.list_topics(timeout=0.3)
     broker.pause()
     broker.resume()
-    assert admin.list_topics(timeout=10).brokers
+    assert admin.list_topics(timeout=60).brokers
     broker.pause()
     assert broker.stop() == 0, "a paused one is let go on, to stop"
     broker.start()
@@ -196,7 +196,7 @@ def test_several_start_at_once() -> None:
         start_all(*brokers)
         assert len({broker.port for broker in brokers}) == 5
         for number, broker in enumerate(brokers):
-            metadata = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10)
+            metadata = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60)
             assert list(metadata.brokers) == [number]
     finally:
         for broker in brokers:
@@ -214,7 +214,7 @@ def test_listeners_of_the_tests_own() -> None:
         other = broker.started["listeners"][1].rpartition("://")[2]
         broker.restart()
         assert broker.started["listeners"][1].rpartition("://")[2] == other
-        metadata = AdminClient({"bootstrap.servers": other}).list_topics(timeout=10)
+        metadata = AdminClient({"bootstrap.servers": other}).list_topics(timeout=60)
         assert [str(node.port) for node in metadata.brokers.values()] == [other.rpartition(":")[2]]
 
 
@@ -244,23 +244,24 @@ def test_inside_this_process() -> None:
 SERIES = """
 import json, sys
 from kcore.testing import EmbeddedBroker
+from tests.leftovers import own_ports
 
-seen = []
+ports, pids = [], []
 for number in range(int(sys.argv[1])):
     with EmbeddedBroker(topics=["one"] if number % 10 == 0 else ()) as broker:
-        seen.append((broker.port, broker.pid))
-print(json.dumps(seen))
+        ports.append(broker.port)
+        pids.append(broker.pid)
+        assert broker.port in own_ports(), "it is held for the broker"
+print(json.dumps({"pids": pids, "still_held": sorted(own_ports().intersection(ports))}))
 """
 LEFT_ALONE = """
-import json, os, sys
+import sys
 from kcore.testing import EmbeddedBroker
-from kcore.testing.fork_server_client import fork_server
 
 brokers = [EmbeddedBroker(topics=["one"]).start() for _ in range(3)]
 brokers[1].pause()
 brokers[2].kill()
-seen = {"ports": [broker.port for broker in brokers], "pids": [fork_server().pid] + [b.pid for b in brokers[:2]]}
-print(json.dumps(seen), flush=True)
+print("started", flush=True)
 if sys.argv[1] == "wait":
     sys.stdin.read()
 """
@@ -282,9 +283,9 @@ def test_fifty_in_a_row_leave_no_process_port_or_file(tmp_path: Path) -> None:
         output, _ = script.communicate(timeout=200)
     assert script.returncode == 0
     seen = json.loads(output)
-    assert len({pid for _, pid in seen}) == 50
-    assert leftovers.processes() == []
-    assert [port for port, _ in seen if not is_free(port)] == []
+    assert len(set(seen["pids"])) == 50
+    assert seen["still_held"] == []
+    leftovers.await_ends()
     assert leftovers.files() == []
 
 
@@ -293,14 +294,12 @@ def test_a_process_of_tests_that_ends_takes_its_brokers_along(tmp_path: Path, en
     leftovers = Leftovers(tmp_path)
     with run_script(LEFT_ALONE, leftovers, "exit" if end == "exit" else "wait") as script:
         assert script.stdout is not None
-        seen = json.loads(script.stdout.readline())
+        assert script.stdout.readline() == "started\n"
         if end != "exit":
-            assert len(leftovers.processes()) == 4
+            assert len(leftovers.processes()) == 4, "itself, what brokers are forked from, two brokers"
             script.send_signal(signal.Signals[end])
         script.wait(60)
-    await_ends(*seen["pids"])
-    assert leftovers.processes() == []
-    assert [port for port in seen["ports"] if not is_free(port)] == []
+    leftovers.await_ends()
     assert leftovers.files() == []
 
 

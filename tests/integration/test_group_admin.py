@@ -10,10 +10,11 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from kcore.client.cluster import TopicPartition
-from kcore.client.group_admin import GroupAdmin, GroupDescription
-from kcore.client.network_client import PIPELINED, NetworkClient
-from kcore.client.record_times import RecordTimes
+from kcore.client.admin.groups import GroupAdmin, GroupDescription
+from kcore.client.admin.record_times import RecordTimes
+from kcore.client.cluster_client import ClusterClient
+from kcore.client.metadata.cluster import TopicPartition
+from kcore.client.network.requester import PIPELINED
 from kcore.errors import GroupIdNotFoundError, NonEmptyGroupError, UnknownTopicOrPartitionError
 from tests.broker_process import BrokerProcess
 
@@ -30,8 +31,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture
-def client(broker: BrokerProcess) -> Iterator[NetworkClient]:
-    with NetworkClient(broker.bootstrap_server) as client:
+def client(broker: BrokerProcess) -> Iterator[ClusterClient]:
+    with ClusterClient(broker.bootstrap_server) as client:
         yield client
 
 
@@ -57,7 +58,7 @@ def commit(broker: BrokerProcess, topic: str, groups: list[str]) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
-def test_the_time_of_a_record_within_a_batch(broker: BrokerProcess, client: NetworkClient, codec: str) -> None:
+def test_the_time_of_a_record_within_a_batch(broker: BrokerProcess, client: ClusterClient, codec: str) -> None:
     topic = f"times-{codec}"
     create_topic(broker, topic)
     produce(broker, topic, 50, **{"compression.type": codec})
@@ -73,7 +74,7 @@ def test_the_time_of_a_record_within_a_batch(broker: BrokerProcess, client: Netw
     assert times.at(wanted[:2], 0.0) == {position: found[position] for position in wanted[:2]}
 
 
-def test_a_record_that_is_not_there_has_no_time(broker: BrokerProcess, client: NetworkClient) -> None:
+def test_a_record_that_is_not_there_has_no_time(broker: BrokerProcess, client: ClusterClient) -> None:
     create_topic(broker, "no-times")
     produce(broker, "no-times", 3)
     client.update_metadata(["no-times"])
@@ -87,7 +88,7 @@ def test_a_record_that_is_not_there_has_no_time(broker: BrokerProcess, client: N
     assert RecordTimes(client).at([(TopicPartition("no-times", 0), 0)], 0.0) == {}
 
 
-def test_the_time_of_appending_counts_where_the_topic_says_so(broker: BrokerProcess, client: NetworkClient) -> None:
+def test_the_time_of_appending_counts_where_the_topic_says_so(broker: BrokerProcess, client: ClusterClient) -> None:
     create_topic(broker, "appended", **{"message.timestamp.type": "LogAppendTime"})
     produce(broker, "appended", 3)
     client.update_metadata(["appended"])
@@ -95,7 +96,7 @@ def test_the_time_of_appending_counts_where_the_topic_says_so(broker: BrokerProc
     assert timestamp > FIRST_MS + 10 * MINUTE_MS
 
 
-def test_more_groups_than_are_asked_about_at_a_time(broker: BrokerProcess, client: NetworkClient) -> None:
+def test_more_groups_than_are_asked_about_at_a_time(broker: BrokerProcess, client: ClusterClient) -> None:
     create_topic(broker, "crowd")
     names = [f"crowd-{number:03}" for number in range(PIPELINED + 20)]
     commit(broker, "crowd", names)
@@ -115,7 +116,7 @@ def test_more_groups_than_are_asked_about_at_a_time(broker: BrokerProcess, clien
     assert all(offsets == {} for offsets in admin.committed_offsets(names).values())
 
 
-def test_what_fails_is_told_beside_what_does_not(broker: BrokerProcess, client: NetworkClient) -> None:
+def test_what_fails_is_told_beside_what_does_not(broker: BrokerProcess, client: ClusterClient) -> None:
     create_topic(broker, "parts")
     admin = GroupAdmin(client)
     there, elsewhere = TopicPartition("parts", 1), TopicPartition("parts", 7)
@@ -151,7 +152,7 @@ def test_what_was_deleted_stays_deleted_after_a_kill(tmp_path: Path) -> None:
             commit(broker, "kept", [f"simple-{suffix}"])
             work(broker, "kept", f"classic-{suffix}")
             work(broker, "kept", f"consumer-{suffix}", **{"group.protocol": "consumer"})
-        with NetworkClient(broker.bootstrap_server) as client:
+        with ClusterClient(broker.bootstrap_server) as client:
             admin = GroupAdmin(client)
             before, _ = admin.list_groups()
             gone = [group.group_id for group in before if group.group_id.endswith("-gone")]
@@ -161,7 +162,7 @@ def test_what_was_deleted_stays_deleted_after_a_kill(tmp_path: Path) -> None:
                 TopicPartition("kept", 0): None
             }
         broker.restart(kill=True)
-        with NetworkClient(broker.bootstrap_server) as client:
+        with ClusterClient(broker.bootstrap_server) as client:
             admin = GroupAdmin(client)
             after, _ = admin.list_groups()
             assert after == [group for group in before if group.group_id not in gone]

@@ -25,7 +25,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
 }
 # Long enough for what a script does before, on a machine that is busy.
-SOON_MS = 1_500
+SOON_MS = 3_000
 VERSIONS = range(10)
 
 Script = Callable[[Stage], None]

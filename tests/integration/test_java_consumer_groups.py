@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker_process import BrokerProcess
+from tests.integration.pattern_consumers import PatternConsumers, Place
 from tests.integration.test_consumer_groups import (
     SETTINGS,
     assigned,
@@ -28,7 +29,8 @@ CONSUMER = ("--group-protocol", "consumer")
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path / "data", SETTINGS) as broker:
+    """Who was killed is out after six seconds."""
+    with BrokerProcess(tmp_path / "data", {**SETTINGS, "group.consumer.session.timeout.ms": "6000"}) as broker:
         yield broker
         assert broker.stop() == 0
         assert "Traceback" not in broker.log()
@@ -110,3 +112,70 @@ def test_a_group_of_java_changes_its_protocol_while_it_runs(broker: BrokerProces
         newcomer.leave()
         eventually(lambda: share([members[1]], 4), "everything for the classic member")
         assert group_type(client, "g") == "classic"
+
+
+def places(**topics: int) -> set[Place]:
+    """The partitions of topics, whose names have dashes where keywords cannot."""
+    return {(name.replace("_", "-"), number) for name, count in topics.items() for number in range(count)}
+
+
+def test_java_leaves_its_pattern_to_the_broker(broker: BrokerProcess) -> None:
+    """A SubscriptionPattern is matched with whole names; who wants another has it; one that is none is an error."""
+    with RawClient(broker.port) as client, PatternConsumers(broker.bootstrap_server, "g") as java:
+        for name in ("orders-1", "orders-2", "old-orders-1", "payments"):
+            client.create_topic(name, 2)
+        produce(broker, "orders-1", 2, 10)
+        produce(broker, "old-orders-1", 2, 10)
+        java.subscribe("a", "orders-[0-9]")
+        eventually(lambda: java.owned.get("a") == places(orders_1=2, orders_2=2), "the topics that match")
+        eventually(lambda: len(java.values.get("a", [])) == 10, "the reading of their records")
+        assert sorted(java.values["a"], key=int) == [str(number) for number in range(10)]
+        (member,) = describe(client, "g").members
+        assert (member.subscribed_topic_names, member.subscribed_topic_regex) == ([], "orders-[0-9]")
+        java.subscribe("a", "pay.*|nothing")
+        eventually(lambda: java.owned["a"] == places(payments=2), "the topics of another pattern")
+        java.subscribe("bad", "orders-(")
+        kind, text = eventually(lambda: java.failures.get("bad"), "an error")
+        assert kind == "InvalidRegularExpression", text
+        assert "orders-(" in text
+        assert [member.subscribed_topic_regex for member in describe(client, "g").members] == ["pay.*|nothing"]
+        assert java.owned["a"] == places(payments=2)
+
+
+def test_members_of_different_patterns_share_what_both_match(tmp_path: Path) -> None:
+    """Two of Java and one of librdkafka; a topic that appears is found when all patterns are matched again."""
+    settings = {**SETTINGS, "kcli.group.pattern.min.refresh.interval.ms": "500"}
+    with ExitStack() as processes:
+        broker = processes.enter_context(BrokerProcess(tmp_path / "often", settings))
+        client = processes.enter_context(RawClient(broker.port))
+        java = processes.enter_context(PatternConsumers(broker.bootstrap_server, "g"))
+        for name in ("orders-1", "orders-2", "payments"):
+            client.create_topic(name, 2)
+        java.subscribe("a", "orders-.*")
+        first = places(orders_1=2, orders_2=2)
+        eventually(lambda: java.owned.get("a") == first, "the topics that match")
+        java.subscribe("b", "orders-2|payments")
+        third = librdkafka(broker, "g")
+        third.subscribe(["^orders-2$"])
+        client.create_topic("orders-3", 1)
+        everything = first | places(payments=2, orders_3=1)
+
+        def shares() -> list[set[Place]]:
+            third.poll(0.02)
+            own = {(place.topic, place.partition) for place in third.assignment()}
+            return [java.owned.get("a", set()), java.owned.get("b", set()), own]
+
+        def is_shared() -> bool:
+            owned = shares()
+            return all(owned) and sorted(place for each in owned for place in each) == sorted(everything)
+
+        eventually(is_shared, "a share for each")
+        a, b, own = shares()
+        assert places(orders_1=2, orders_3=1) <= a
+        assert places(payments=2) <= b
+        assert own <= places(orders_2=2)
+        java.close("a")
+        eventually(lambda: "a" not in java.owned, "the leaving")
+        third.close()
+        eventually(lambda: java.owned["b"] == places(orders_2=2, payments=2), "all that the pattern matches")
+        assert [member.subscribed_topic_regex for member in describe(client, "g").members] == ["orders-2|payments"]

@@ -25,7 +25,7 @@ def test_every_example_passes(installed: Installation, leftovers: Leftovers, che
         (project / name).write_text(source)
     output = installed.run_pytest(leftovers, project, "-q", "--strict-markers")
     assert f"{page.count('def test_')} passed" in output
-    assert leftovers.processes() == []
+    leftovers.await_ends()
 
 
 def test_what_the_page_lists_is_what_there_is(

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 KAFKA_RUN = Path(__file__).resolve().parents[2] / "bin" / "kafka-run"
-END_TIMEOUT_S = 30
+END_TIMEOUT_S = 60
 QUICK_START = "-Xmx128M -XX:TieredStopAtLevel=1 -Xshare:auto"
 
 

@@ -22,7 +22,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 START_MS = 1_600_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 # zstd came with record batches (KIP-110).
@@ -61,6 +61,30 @@ def alter(server: str, topic: str, **configs: str) -> None:
     admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
 
 
+def alter_and_await(server: str, topic: str, **configs: str) -> None:
+    """`alter`, for a broker with ZooKeeper; returns when the broker goes by them.
+
+    It takes changes up only after whoever made them was answered, one by one in the order in which they were made. So a
+    change of another topic is made behind this one, which shows: that topic then takes no more messages.
+    """
+    behind = f"behind-{topic}-{'-'.join(configs.values())}"
+    create(server, behind)
+    alter(server, topic, **configs)
+    alter(server, behind, max_message_bytes="1")
+    sender = producer(server)
+    wait_until(lambda: is_refused(sender, behind), f"the configurations of {topic} are not taken up")
+
+
+def is_refused(sender: Producer, topic: str) -> bool:
+    """Whether the broker has a message that it does not take, for its size."""
+    told: list[KafkaError | None] = []
+    sender.produce(topic, b"larger than one byte", partition=0, on_delivery=lambda error, _: told.append(error))
+    assert sender.flush(TIMEOUT_S) == 0
+    (error,) = told
+    assert error is None or error.code() == KafkaError.MSG_SIZE_TOO_LARGE, error
+    return error is not None
+
+
 def producer(server: str, codec: str = "none", **properties: Any) -> Producer:
     """`codec` for its batches; properties are librdkafka's, with underscores for dots."""
     own = {name.replace("_", "."): value for name, value in properties.items()}
@@ -87,7 +111,7 @@ def upgraded(server: str, topic: str) -> None:
     """A log that began with magic 0, went on with 1 and ended with 2, as the log of an old cluster does."""
     create(server, topic, {"message.format.version": "0.9.0"})
     for position, version in enumerate(("0.9.0", "0.10.2", "2.8")):
-        alter(server, topic, message_format_version=version)
+        alter_and_await(server, topic, message_format_version=version)
         send(producer(server), topic, position * 12, 6, f"from {version}")
         send(producer(server, "gzip"), topic, position * 12 + 6, 6, f"gzip from {version}")
 
@@ -109,11 +133,12 @@ def transactional(server: str, name: str) -> Producer:
     return sender
 
 
-def transactions(server: str, topic: str, *, ends_open: bool, rounds: int = 6) -> None:
+def transactions(server: str, topic: str, *, ends_open: bool, rounds: int = 6) -> Producer:
     """Committed and aborted transactions of two producers, across each other and across segments, and plain rows
     between.
 
-    With `ends_open` a transaction is left undecided, which ends what readers of committed records may see.
+    With `ends_open` a transaction is left undecided, which ends what readers of committed records may see, for as long
+    as somebody has the producer that is given back: it aborts it when it is collected.
     """
     create(server, topic)
     committer, aborter = transactional(server, f"{topic}-committer"), transactional(server, f"{topic}-aborter")
@@ -131,11 +156,7 @@ def transactions(server: str, topic: str, *, ends_open: bool, rounds: int = 6) -
         committer.begin_transaction()
         send(committer, topic, 200, 3, "undecided")
         send(plain, topic, 203, 3, "plain behind it")
-        OPEN.append(committer)
-
-
-# Producers that must not be collected, which would abort what they have left open.
-OPEN: list[Producer] = []
+    return committer
 
 
 def compacted(server: str, topic: str) -> None:

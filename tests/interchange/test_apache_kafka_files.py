@@ -86,12 +86,14 @@ def exchange(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         if request.param == "4":
             contents.every_codec(kafka.bootstrap_server, "codecs")
             contents.transactions(kafka.bootstrap_server, "transactions", ends_open=False, rounds=3)
-            contents.transactions(kafka.bootstrap_server, "open-transaction", ends_open=True, rounds=2)
+            undecided = contents.transactions(kafka.bootstrap_server, "open-transaction", ends_open=True, rounds=2)
             contents.wait_until(lambda: is_settled(kafka.port, "transactions"), "the last marker does not come")
             for topic in TOPICS:
                 exchange.their_answers[topic] = json.loads(json.dumps(observe(kafka.port, topic)))
                 exchange.their_rows[topic] = read_rows(kafka.bootstrap_server, topic)
             kafka.kill()
+            # Collected before, it would have aborted.
+            del undecided
         else:
             kafka.stop()
         shutil.copytree(kafka.directory, directory / "theirs")
@@ -111,7 +113,7 @@ def test_apache_kafka_serves_our_segments(exchange: Exchange) -> None:
     assert log_files(kafka.directory / f"{OURS}-0") == exchange.our_files, "it has changed nothing"
     printed = kafka.run(
         *("ConsoleConsumer", "--bootstrap-server", kafka.bootstrap_server, "--topic", OURS, "--from-beginning"),
-        *("--max-messages", str(len(exchange.our_rows)), "--property", "print.offset=true", "--timeout-ms", "20000"),
+        *("--max-messages", str(len(exchange.our_rows)), "--property", "print.offset=true", "--timeout-ms", "60000"),
     )
     expected = [f"Offset:{offset}\t{value.decode()}".rstrip() for offset, _, _, value in exchange.our_rows]
     assert record_lines(printed) == expected
@@ -177,7 +179,7 @@ def test_javas_consumer_reads_what_was_theirs_from_us(exchange: Exchange, tmp_pa
         printed = exchange.kafka.run(
             *("ConsoleConsumer", "--bootstrap-server", broker.bootstrap_server, "--topic", "transactions"),
             *("--from-beginning", "--isolation-level", "read_committed", "--max-messages", str(len(expected))),
-            *("--property", "print.offset=true", "--timeout-ms", "20000"),
+            *("--property", "print.offset=true", "--timeout-ms", "60000"),
         )
         offsets = [line.partition("\t")[0] for line in record_lines(printed)]
         assert offsets == [f"Offset:{offset}" for offset, *_ in expected]

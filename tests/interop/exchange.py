@@ -32,6 +32,8 @@ SMALL_SEGMENT_BYTES = 64 * 1024
 # A topic of the full size has segments by the dozen, not by the thousand.
 SEGMENTS_AT_MOST = 64
 RECORD_BYTES = 100
+# What Java's producers are given beyond their defaults.
+PERF_PROPERTIES: dict[str, tuple[str, ...]] = {"3.9": (), "4": ("compression.type=lz4",)}
 
 
 def records_wanted(otherwise: int) -> int:
@@ -48,17 +50,20 @@ class Delivery(NamedTuple):
 
 
 class Exchange:
-    """`pool` runs the clients; Java's tools are processes anyhow, and threads wait for them."""
+    """`pool` runs the clients; Java's tools, of these versions, are processes anyhow, and threads wait for them."""
 
-    def __init__(self, server: str, pool: ProcessPoolExecutor, records: int) -> None:
+    def __init__(
+        self, server: str, pool: ProcessPoolExecutor, records: int, versions: Sequence[str] = VERSIONS
+    ) -> None:
         self.server = server
         self.pool = pool
         self.records = records
+        self.versions = versions
         self.fewer = records // 5
         # Recent, because retention goes by it.
         self.first_timestamp = int(time.time() * 1000) - records
         self.deliveries = [*self._confluent(), *self._pure_python(), *self._shared()]
-        self.lines = [(version, Series(f"console-{version}", self.fewer, None)) for version in VERSIONS]
+        self.lines = [(version, Series(f"console-{version}", self.fewer, None)) for version in versions]
         self.figures: dict[str, float] = {}
 
     # What is written
@@ -113,7 +118,7 @@ class Exchange:
         at_least = self.records * RECORD_BYTES // PARTITIONS // SEGMENTS_AT_MOST
         admin = AdminClient({"bootstrap.servers": self.server})
         topics = []
-        for name in [*self.topics(), *(self.perf_topic(version) for version in VERSIONS)]:
+        for name in [*self.topics(), *(self.perf_topic(version) for version in self.versions)]:
             has_large_batches = name == SHARED or name.startswith("confluent")
             segment_bytes = max(at_least, SEGMENT_BYTES if has_large_batches else SMALL_SEGMENT_BYTES)
             config = {"segment.bytes": str(segment_bytes), "index.interval.bytes": "1024"}
@@ -136,13 +141,16 @@ class Exchange:
             ]
             perf = [
                 threads.submit(
-                    JavaTools(version, self.server).produce_numbers, self.perf_topic(version), self.records, *properties
+                    JavaTools(version, self.server).produce_numbers,
+                    self.perf_topic(version),
+                    self.records,
+                    *PERF_PROPERTIES[version],
                 )
-                for version, properties in zip(VERSIONS, ((), ("compression.type=lz4",)), strict=True)
+                for version in self.versions
             ]
-            for version, rate in zip(VERSIONS, perf, strict=True):
+            for version, rate in zip(self.versions, perf, strict=True):
                 self.figures[f"java-perf-{version} records/s"] = rate.result()
-            return self._sum(written) + sum(future.result() for future in lines) + self.records * len(VERSIONS)
+            return self._sum(written) + sum(future.result() for future in lines) + self.records * len(self.versions)
 
     @staticmethod
     def _sum(futures: Sequence[Future[int]]) -> int:
@@ -161,7 +169,7 @@ class Exchange:
             return self.pool.submit(scenarios.read_by_offset, client, self.server, topic, series)
 
         futures = [submit(topic, self.series_of(topic)) for topic in self.topics_for(client)]
-        futures += [submit(self.perf_topic(version), [Numbers(self.records)]) for version in VERSIONS]
+        futures += [submit(self.perf_topic(version), [Numbers(self.records)]) for version in self.versions]
         return self._sum(futures)
 
     def read_by_timestamp(self, client: str) -> int:

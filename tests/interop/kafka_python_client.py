@@ -82,7 +82,21 @@ class KafkaPythonConsumer:
     def assigned(self) -> bool:
         return bool(self.consumer.assignment())
 
+    def _remind(self) -> None:
+        """Has a member join that has forgotten to.
+
+        kafka-python 3.0 joins anew when its topics have changed, and takes note of the change with the answer to
+        JoinGroup: is the connection lost before that to SyncGroup, nothing tells it any more that it is still to join.
+        It then sends neither JoinGroup nor heartbeats, to whatever broker.
+        """
+        coordinator = self.consumer._coordinator
+        if coordinator is not None and coordinator.rebalance_in_progress():
+            is_joining = coordinator._join_task is not None
+            if not is_joining and not coordinator.need_rejoin():
+                coordinator.request_rejoin()
+
     def poll(self, limit: int, timeout_s: float) -> list[Received]:
+        self._remind()
         found = self.consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=limit)
         return [
             Received(one.partition, one.offset, one.timestamp, one.key, one.value, list(one.headers))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,10 @@ from kafka import KafkaConsumer, KafkaProducer
 from kcore.config.broker import BrokerConfig
 from kcore.protocol import apis
 from kcore.server.broker import Broker
+from kcore.testing.port_reservation import PortReservation
 from tests.raw_client import RawClient
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 Exchange = Callable[[str, str], None]
 
@@ -136,16 +138,13 @@ def test_listeners_on_several_ports_and_families(tmp_path: Path, exchange: Excha
 @needs_ipv6
 def test_advertised_addresses_of_both_families(tmp_path: Path) -> None:
     """What is advertised is told as it stands, by the listener that was dialled; an IPv6 address without brackets."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as four,
-        socket.create_server(("::1", 0), family=socket.AF_INET6) as six,
-    ):
-        ports = four.getsockname()[1], six.getsockname()[1]
-    listeners = f"INTERNAL://127.0.0.1:{ports[0]},EXTERNAL://[::1]:{ports[1]}"
-    advertised = f"INTERNAL://localhost:{ports[0]},EXTERNAL://[::1]:{ports[1]}"
-    with Listening(
-        tmp_path / "data", listeners, advertised_listeners=advertised, inter_broker_listener_name="INTERNAL"
-    ):
+    reservation = PortReservation("INTERNAL://127.0.0.1:0,EXTERNAL://[::1]:0")
+    ports = [int(listener.rpartition(":")[2]) for listener in reservation.listeners.split(",")]
+    settings = {
+        "advertised_listeners": f"INTERNAL://localhost:{ports[0]},EXTERNAL://[::1]:{ports[1]}",
+        "inter_broker_listener_name": "INTERNAL",
+    }
+    with closing(reservation), Listening(tmp_path / "data", reservation.listeners, **settings):
         assert told(ports[0], "127.0.0.1") == {("localhost", ports[0])}
         assert told(ports[1], "::1") == {("::1", ports[1])}
         exchange_by_librdkafka(f"[::1]:{ports[1]}", "t")

@@ -11,14 +11,15 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from kcore.metrics.definition import HISTOGRAM, Metric
 from kcore.metrics.table import METRICS
-from tests.apache_kafka import QUICK_START, ROOT, ApacheKafka, free_port
+from tests.apache_kafka import QUICK_START, ROOT, ApacheKafka, reserved_ports
 from tests.broker_process import BrokerProcess
 from tests.metrics_scrape import Metrics, scrape
 
@@ -72,12 +73,12 @@ def matching(metric: Metric, mbeans: MBeans) -> MBeans:
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ApacheKafka, int]]:
     """Apache Kafka with JMX on a port of its own."""
-    port = free_port()
+    reservation, (port,) = reserved_ports(1)
     jmx = "-Dcom.sun.management.jmxremote"
     options = [f"{jmx}.port={port}", f"{jmx}.rmi.port={port}", f"{jmx}.authenticate=false", f"{jmx}.ssl=false"]
     options += ["-Djava.rmi.server.hostname=127.0.0.1"]
     directory = tmp_path_factory.mktemp("kafka-jmx") / "data"
-    with ApacheKafka("3.9", directory, java_options=[*QUICK_START, *options]) as broker:
+    with closing(reservation), ApacheKafka("3.9", directory, java_options=[*QUICK_START, *options]) as broker:
         yield broker, port
 
 
@@ -85,6 +86,19 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ApacheKafk
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     with BrokerProcess(tmp_path_factory.mktemp("ours") / "data", {"metrics.port": "0"}) as broker:
         yield broker
+
+
+def await_leaders(admin: AdminClient, topics: list[NewTopic]) -> None:
+    """Apache Kafka's broker leads a partition a moment after it has told of it; what comes before is refused."""
+    deadline = time.monotonic() + TIMEOUT_S
+    places = {TopicPartition(topic.topic, 0): OffsetSpec.latest() for topic in topics}
+    while True:
+        try:
+            for asked in admin.list_offsets(places).values():
+                asked.result(TIMEOUT_S)
+            return
+        except KafkaException:
+            assert time.monotonic() < deadline
 
 
 def work(server: str) -> None:
@@ -98,6 +112,7 @@ def work(server: str) -> None:
     ]
     for created in admin.create_topics(topics).values():
         created.result(TIMEOUT_S)
+    await_leaders(admin, topics)
     producer = Producer({"bootstrap.servers": server, "linger.ms": 0, "batch.num.messages": 1, "retries": 0})
     for number in range(RECORDS):
         producer.produce("plain", value=b"%04d" % number * 20)

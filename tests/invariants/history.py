@@ -129,7 +129,10 @@ class Assignment(NamedTuple):
 
 class Claim(NamedTuple):
     """A partition in the hands of a member's application, from a generation on: since it was told that the partition is
-    its own, until it gave it up, was told that it had lost it, or died. None: it has it still."""
+    its own, until it gave it up, was told that it had lost it, or died. None: it has it still.
+
+    `is_mistaken` where its client had told the group that it owned the partition already, which was not so.
+    """
 
     group: str
     generation: int
@@ -137,6 +140,7 @@ class Claim(NamedTuple):
     partition: TopicPartition
     since: int
     until: int | None = None
+    is_mistaken: bool = False
 
 
 class Sighting(NamedTuple):

@@ -122,6 +122,13 @@ def test_a_static_member_may_take_the_place_of_one_that_does_not_know_it_yet() -
     check_history(history)
 
 
+def test_a_member_that_told_of_what_it_did_not_own_has_it_at_once() -> None:
+    history = good_history()
+    a_partition_kept_into_the_next_generation(history)
+    history.claims[3] = history.claims[3]._replace(is_mistaken=True)
+    check_history(history)
+
+
 def test_reading_again_what_was_committed_is_found() -> None:
     history = good_history()
     history.commits[1] = history.commits[1]._replace(outcome=Outcome.ACKED, at=20)

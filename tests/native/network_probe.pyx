@@ -9,21 +9,13 @@ from kcore.network.dispatch cimport (
 )
 from kcore.network.response cimport Response, response_bytes, response_file, response_init
 from kcore.network.socket_server cimport SocketServer
+from kcore.platform.epoll cimport POLLIN, poll, pollfd
 from kcore.platform.sync cimport (
     CLOCK_MONOTONIC, atomic_add_64, atomic_load_64, clock_gettime, pthread_cond_broadcast, pthread_cond_destroy,
     pthread_cond_init, pthread_cond_t, pthread_cond_timedwait, pthread_condattr_init, pthread_condattr_setclock,
     pthread_condattr_t, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_t,
     pthread_mutex_unlock, timespec,
 )
-
-cdef extern from "<poll.h>" nogil:
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    int poll(pollfd* descriptors, unsigned long count, int timeout_ms)
-    enum:
-        POLLIN
 
 ECHO, PARTS, DELAY, HANG_UP, SILENT, LAST_WORDS, PASS_ON = 100, 101, 102, 103, 104, 105, 106
 

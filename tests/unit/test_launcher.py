@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-LAUNCHERS = ["kcli", "test", "prepare", "campaign", "kafka-jars", "kafka-run", "stress-sanitized", "test-sanitized"]
+LAUNCHERS = [
+    "kcli",
+    "test",
+    "prepare",
+    "campaign",
+    "download",
+    "kafka-jars",
+    "kafka-run",
+    "maven-jars",
+    "spark-jars",
+    "stress-sanitized",
+    "test-sanitized",
+]
 TOOLS = [
     "sh",
     "cat",
@@ -26,16 +38,20 @@ TOOLS = [
     "touch",
     "tr",
     "uname",
+    "wc",
 ]
 
 # Stands in for Python: makes an environment of itself, and notes what it is asked to build. A file `signal` in the
-# checkout ends a build as a signal does, with one named `edit` a source changes before an extension is done.
+# checkout ends a build as a signal does, with one named `edit` a source changes before an extension is done. What it
+# installs fails once for each line of a file `drops`.
 PYTHON = """#!/bin/sh
 case "$*" in
     *ensurepip*) echo complete ;;
     "-m venv"*) for last in "$@"; do :; done; mkdir -p "$last/bin" "$last/packages"; cat "$0" >"$last/bin/python"
                 chmod +x "$last/bin/python" ;;
     *purelib*) echo "${0%/bin/python}/packages" ;;
+    *"pip install"*) for last in "$@"; do :; done; root=${last%/.venv/*}; echo pip >>"$root/downloads"
+                [ "$(wc -l <"$root/downloads")" -gt "$(cat "$root/drops" 2>/dev/null | wc -l)" ] ;;
     *import*pip) [ -d "${0%/bin/python}/packages" ] ;;
     *setup.py*) echo "$*" >>build/asked; if [ -e signal ]; then exit 137; fi
                 if [ -e edit ]; then rm edit; echo new >kcore/log.pyx; echo old >kcore/log.so; fi ;;
@@ -48,7 +64,7 @@ esac
 def bare_checkout(tmp_path: Path, checkout: Path) -> Path:
     """A checkout in which nothing was built."""
     bare = tmp_path / "checkout"
-    shutil.copytree(checkout / "bin", bare / "bin")
+    shutil.copytree(checkout / "bin", bare / "bin", symlinks=True)
     for name in ("setup.py", "pyproject.toml"):
         shutil.copy(checkout / name, bare / name)
     (bare / "kcore").mkdir()
@@ -134,6 +150,16 @@ def test_only_an_interrupted_build_is_done_all_anew(tmp_path: Path, bare_checkou
     assert len(asked.read_text().splitlines()) == 2
 
 
+def test_the_demo_has_spark_where_its_pipeline_is_to_run(tmp_path: Path, bare_checkout: Path) -> None:
+    environment = machine_with(tmp_path, python3=PYTHON, flock="#!/bin/sh\n") | {"CXX": "sh"}
+    stamps = bare_checkout / ".venv"
+    assert run([str(bare_checkout / "bin/kcli"), "demo", "--data-dir", "x"], environment)[0] == 0
+    assert (stamps / ".kcli-stamp-demo").exists()
+    assert not (stamps / ".kcli-stamp-spark").exists()
+    assert run([str(bare_checkout / "bin/kcli"), "demo", "--data-dir", "x", "--pipeline"], environment)[0] == 0
+    assert (stamps / ".kcli-stamp-spark").exists()
+
+
 def test_what_is_edited_during_a_build_is_newer_than_what_was_built(tmp_path: Path, bare_checkout: Path) -> None:
     environment = machine_with(tmp_path, python3=PYTHON, flock="#!/bin/sh\n") | {"CXX": "sh"}
     prepare = [str(bare_checkout / "bin/prepare"), "run"]
@@ -166,3 +192,72 @@ def test_kafka_series_are_listed(checkout: Path) -> None:
     code, out, _ = run([str(checkout / "bin/kafka-jars"), "--list"])
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == ["2.8", "3.9", "4"]
+
+
+@pytest.mark.parametrize("drops", [0, 2, 3])
+def test_packages_are_asked_for_three_times(tmp_path: Path, bare_checkout: Path, drops: int) -> None:
+    tools = {"python3": PYTHON, "flock": "#!/bin/sh\n", "sleep": f'#!/bin/sh\necho "$1" >>{tmp_path}/pauses\n'}
+    environment = machine_with(tmp_path, **tools) | {"CXX": "sh"}
+    (bare_checkout / "drops").write_text("a connection\n" * drops)
+    code, _, err = run([str(bare_checkout / "bin/prepare"), "run"], environment)
+    assert code == (drops == 3)
+    assert len((bare_checkout / "downloads").read_text().splitlines()) == min(drops + 1, 3)
+    assert ("is PyPI reachable?" in err) == (drops == 3)
+    if drops:
+        assert "kcli: attempt 1 of 3 to download has failed; the next follows in 5 s\n" in err
+        assert (tmp_path / "pauses").read_text() == "5\n20\n"
+
+
+@pytest.mark.parametrize("drops", [0, 2, 3])
+def test_jars_are_asked_for_three_times(tmp_path: Path, bare_checkout: Path, checkout: Path, drops: int) -> None:
+    (bare_checkout / "tests").mkdir()
+    shutil.copytree(checkout / "tests" / "kafka_jars", bare_checkout / "tests" / "kafka_jars")
+    attempts = tmp_path / "attempts"
+    maven = f"""#!/bin/sh
+        echo "$*" >>{attempts}
+        mkdir -p "${{*##*outputDirectory=}}"
+        [ "$(wc -l <{attempts})" -gt {drops} ]
+    """
+    environment = machine_with(tmp_path, mvn=maven, flock="#!/bin/sh\n", sleep="#!/bin/sh\n")
+    code, out, err = run([str(bare_checkout / "bin/kafka-jars"), "3.9"], environment)
+    assert code == (drops == 3)
+    assert len(attempts.read_text().splitlines()) == min(drops + 1, 3)
+    assert ("is Maven Central reachable?" in err) == (drops == 3)
+    if drops < 3:
+        assert out == f"{bare_checkout}/.cache/kafka/3.9.2/*\n"
+        # What is there is not asked for again.
+        assert run([str(bare_checkout / "bin/kafka-jars"), "3.9"], environment) == (0, out, "")
+    else:
+        assert not (bare_checkout / ".cache/kafka/3.9.2").exists()
+
+
+def test_a_download_that_a_signal_ends_is_not_begun_again(tmp_path: Path, checkout: Path) -> None:
+    command = [str(checkout / "bin/download"), "kcli", "sh", "-c", f"echo x >>{tmp_path}/attempts; kill -INT $$"]
+    assert run(command)[0] > 128
+    assert (tmp_path / "attempts").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("through", ["path", "link", "name"])
+def test_a_tool_of_kafkas_is_kcli_under_its_name(bare_checkout: Path, tmp_path: Path, through: str) -> None:
+    """The kcli beside it, wherever it is called from, and the words as they are."""
+    program = bare_checkout / "bin" / "kcli"
+    program.write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    tool = bare_checkout / "bin" / "kafka-topics.sh"
+    environment = {"PATH": os.environ["PATH"]}
+    command = str(tool)
+    if through == "link":
+        (tmp_path / "elsewhere").mkdir()
+        command = str(tmp_path / "elsewhere" / "kafka-topics.sh")
+        os.symlink(tool, command)
+    elif through == "name":
+        command = "kafka-topics.sh"
+        environment["PATH"] = f"{tool.parent}:{environment['PATH']}"
+    assert run([command, "--list", "a b", ""], environment, cwd=tmp_path) == (0, "<kafka-topics><--list><a b><>", "")
+
+
+def test_another_kcli_can_be_named(bare_checkout: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text('#!/bin/sh\necho "other $1"; exit 7\n')
+    other.chmod(0o755)
+    environment = {"PATH": os.environ["PATH"], "KCLI": str(other)}
+    assert run([str(bare_checkout / "bin" / "kafka-configs.sh")], environment) == (7, "other kafka-configs\n", "")

@@ -98,7 +98,7 @@ def floors(checkout: Path) -> Floors:
 
 def test_imports_go_to_lower_floors_only(checkout: Path, floors: Floors) -> None:
     broken = []
-    for package in ("kcore", "kcli"):
+    for package in ("kcore", "kcli", "kspark"):
         for path in sorted((checkout / package).rglob("*.p[yx]*")):
             if path.suffix not in (".py", ".pyx", ".pxd", ".pyi"):
                 continue

@@ -24,10 +24,16 @@ def setup_py(checkout: Path, base: Path, *arguments: str, **environment: str) ->
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+TYPED = {"kcore/py.typed", "kcli/py.typed", "kspark/py.typed"}
+# Where PySpark looks for sources.
+DISCOVERED = {"pyspark_kcli.py", "pyspark_kcli_log.py"}
+PIPELINE = "kcli/demonstration/flights.toml"
+
+
 def sources(checkout: Path, *suffixes: str) -> set[str]:
     return {
         str(path.relative_to(checkout))
-        for package in ("kcore", "kcli")
+        for package in ("kcore", "kcli", "kspark")
         for path in (checkout / package).rglob("*")
         if path.suffix in suffixes
     }
@@ -39,8 +45,8 @@ def test_source_distribution_has_what_the_build_needs(checkout: Path, tmp_path: 
     (archive,) = tmp_path.glob("kcore_broker-*.tar.gz")
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    assert sources(checkout, ".py", ".pyx", ".pxd", ".pyi", ".h") <= names
-    assert {"setup.py", "pyproject.toml", "LICENSE", "README.md", "kcore/py.typed", "kcli/py.typed"} <= names
+    assert sources(checkout, ".py", ".pyx", ".pxd", ".pyi", ".h") | DISCOVERED <= names
+    assert {"setup.py", "pyproject.toml", "LICENSE", "README.md"} | TYPED | {PIPELINE} <= names
     assert not [name for name in names if name.endswith((".cpp", ".c", ".so"))]
 
 
@@ -54,8 +60,8 @@ def test_wheel_has_extensions_and_stubs_and_no_native_source(checkout: Path, tmp
     with zipfile.ZipFile(archive) as file:
         names = set(file.namelist())
         (entry_points,) = [file.read(name).decode() for name in names if name.endswith("entry_points.txt")]
-    assert sources(checkout, ".py", ".pyi") <= names
-    assert {"kcore/py.typed", "kcli/py.typed"} <= names
+    assert sources(checkout, ".py", ".pyi") | DISCOVERED <= names
+    assert names >= TYPED | {PIPELINE}
     assert [name for name in names if name.startswith(ONE_EXTENSION.replace(".", "/")) and name.endswith(".so")]
     assert not [name for name in names if name.endswith((".pyx", ".pxd", ".h", ".c", ".cpp"))]
     assert not [name for name in names if name.startswith(("tests/", "perf/"))]

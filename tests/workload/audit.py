@@ -17,7 +17,7 @@ from tests.invariants.history import Committed, LogView, RecordsDeleted
 from tests.workload.confluent_load import SILENT
 from tests.workload.plan import RETRY_MAX_MS, RETRY_MS
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 90.0
 CONNECTING = {
     "retry.backoff.ms": RETRY_MS,
     "retry.backoff.max.ms": RETRY_MAX_MS,
@@ -128,6 +128,8 @@ RETRIED = (
     KafkaError.OFFSET_OUT_OF_RANGE,
     KafkaError._AUTO_OFFSET_RESET,
     KafkaError._TRANSPORT,
+    # The bootstrap broker is let go of as its restarted self becomes known by its id.
+    KafkaError._DESTROY_BROKER,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
     KafkaError._UNKNOWN_PARTITION,

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from tests.invariants.history import History
 from tests.workload.plan import Plan, ProducerPlan
 from tests.workload.readers import read_and_commit
+from tests.workload.recollection import RECOLLECTION
 
 LOADS = {
     "confluent-kafka": "tests.workload.confluent_load",
@@ -27,10 +28,12 @@ LOADS = {
 
 
 def run_clients(pipe: Connection, server: str, plans: list[Plan]) -> None:
-    # Every client logs each connection that it loses.
-    logging.disable(logging.CRITICAL)
+    logging.basicConfig(handlers=[RECOLLECTION], level=logging.INFO)
     # A process that does not answer is ended by SIGABRT, to see where its threads stand.
     faulthandler.enable()
+    # Two threads that import kafka-python at once can lock each other out.
+    for plan in plans:
+        importlib.import_module(LOADS[plan.client])
     stop = threading.Event()
     started = threading.Semaphore(0)
     with ThreadPoolExecutor(len(plans)) as threads:

@@ -29,7 +29,7 @@ from tests.workload.workload import Workload
 
 TOPIC = "killed"
 PARTITIONS = 3
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 # The part of the kills that meet a broker which is just starting, and how early.
 KILLED_AT_START = 0.15
 STARTING_S = 0.08

@@ -6,6 +6,7 @@ broker comes back it must find what was acknowledged, or more where an answer wa
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 from tests.invariants.history import Commit, History, Outcome, Read, TopicPartition
 from tests.workload.plan import PATIENCE_S, RETRY_MAX_MS, RETRY_MS, ReaderPlan
+from tests.workload.recollection import RECOLLECTION
 
 POLL_LIMIT = 500
 POLL_S = 0.2
@@ -21,6 +23,7 @@ POLL_S = 0.2
 # (tests/interop/scenarios.py), and then stands still for longer than PATIENCE_S.
 JOINING_POLL_S = 10.0
 Positions = Mapping[int, int]
+LOG = logging.getLogger(__name__)
 
 
 class ConfluentReader:
@@ -141,7 +144,8 @@ def read_and_commit(plan: ReaderPlan, server: str, started: Callable[[], None], 
             deadline = time.monotonic() + PATIENCE_S
         try:
             records = member.reader.poll(POLL_LIMIT, POLL_S if is_settled else JOINING_POLL_S)
-        except member.errors:
+        except member.errors as error:
+            LOG.info("%s: poll: %r", plan.name, error)
             records = []
         at = time.monotonic_ns()
         for record in records:
@@ -159,7 +163,9 @@ def read_and_commit(plan: ReaderPlan, server: str, started: Callable[[], None], 
         elif wanted:
             is_settled = False
         if time.monotonic() > deadline:
-            break  # it is stuck, as the missing commit will show
+            # As the missing commit will show.
+            RECOLLECTION.tell(plan.name)
+            break
     member.reader.close()
     return history
 
@@ -168,7 +174,8 @@ def commit(plan: ReaderPlan, member: Any, positions: Positions, history: History
     try:
         member.commit(positions)
         outcome = Outcome.ACKED
-    except member.errors:
+    except member.errors as error:
+        LOG.info("%s: commit: %r", plan.name, error)
         outcome = Outcome.UNKNOWN
     at = time.monotonic_ns()
     for partition, offset in positions.items():

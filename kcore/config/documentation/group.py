@@ -40,6 +40,21 @@ TEXTS = {
     ),
     "group.share.record.lock.duration.ms": "How long a record delivered to a share group is locked.",
     "group.share.session.timeout.ms": "After how long without a heartbeat a share group's member is out.",
+    "kcli.group.pattern.max.instructions": (
+        "How long the program may be that a pattern of a subscription is compiled to; no topic matches a larger one."
+    ),
+    "kcli.group.pattern.max.nesting": (
+        "How many parentheses of a pattern may stand in each other; a consumer that sends more is told that this is no "
+        "pattern."
+    ),
+    "kcli.group.pattern.max.steps": (
+        "How much work it may be to hold a pattern against all names of topics, in instructions looked at, of which a "
+        "core does about a million a second; no topic matches what takes more."
+    ),
+    "kcli.group.pattern.min.refresh.interval.ms": (
+        "How long the patterns of a group rest after they were held against the topics: new patterns and topics wait "
+        "for so long."
+    ),
     "offset.metadata.max.bytes": "The longest text that may be committed with an offset.",
     "offsets.commit.required.acks": "The acknowledgements that a commit waits for; -1 means all.",
     "offsets.commit.timeout.ms": "How long a commit may wait for its replicas.",

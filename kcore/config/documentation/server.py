@@ -30,7 +30,7 @@ TEXTS = {
     ),
     "kcli.debug.hold.ms": "How long SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
     "kcli.debug.hooks": "Whether SIGUSR2 makes the broker hold Python's interpreter lock for a while, for tests.",
-    "kcli.fast.path.enable": "Whether produce and fetch run natively on the network threads; off, handlers run them.",
+    "kcli.fast.path.enable": "Whether produce, fetch and heartbeats run on the network threads; off, handlers do it.",
     "kcli.fetch.session.cache.max.partitions": (
         "How many partitions the incremental fetch sessions may have in all, at some 250 bytes each. A session that "
         "would exceed it is not kept."

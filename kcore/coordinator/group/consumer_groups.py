@@ -47,16 +47,19 @@ class ConsumerGroups:
         self._shard = shard
         self._surroundings = surroundings
 
-    def moment(self) -> Moment:
-        """What is so now."""
+    def moment(self, group_id: str) -> Moment:
+        """What is so now, for one group."""
         surroundings = self._surroundings
         return Moment(
-            surroundings.image, surroundings.consumer_settings, surroundings.clock_ms(), surroundings.wall_clock_ms()
+            surroundings.image,
+            surroundings.settings_of(group_id),
+            surroundings.clock_ms(),
+            surroundings.wall_clock_ms(),
         )
 
     def heartbeat(self, request: Message, member_id: str, client_id: str, client_host: str) -> dict[str, Any]:
         """ConsumerGroupHeartbeat: the fields of the answer."""
-        moment = self.moment()
+        moment = self.moment(request.group_id)
         try:
             group, before = self._group_for(request, moment)
             decision = heartbeat.heartbeat(group, request, member_id, client_id, client_host, moment)
@@ -116,14 +119,14 @@ class ConsumerGroups:
         if before is not None:
             self._shard.end_quietly(before)
         self._shard.groups[group.group_id] = group
-        self._shard.change_timers(group, removal.on_loaded(group, self.moment()).timers)
+        self._shard.change_timers(group, removal.on_loaded(group, self.moment(group.group_id)).timers)
 
     # --- classic members --------------------------------------------------------------------------------------------
 
     def join(self, group: ConsumerGroup, attempt: JoinAttempt) -> None:
         """JoinGroup: answered now."""
         try:
-            decision = classic_members.join(group, attempt, self.moment())
+            decision = classic_members.join(group, attempt, self.moment(group.group_id))
             error_code = self.carry_out(group, decision) or decision.response["error_code"]
         except errors.KafkaError as error:
             error_code = error.code
@@ -137,7 +140,7 @@ class ConsumerGroups:
     def sync(self, group: ConsumerGroup, attempt: SyncAttempt) -> None:
         """SyncGroup: answered now."""
         try:
-            decision = classic_members.sync(group, attempt, self.moment())
+            decision = classic_members.sync(group, attempt, self.moment(group.group_id))
             error_code = self.carry_out(group, decision) or decision.response["error_code"]
         except errors.KafkaError as error:
             error_code = error.code
@@ -148,14 +151,16 @@ class ConsumerGroups:
     ) -> int:
         """Heartbeat: the wire code."""
         try:
-            decision = classic_members.heartbeat(group, member_id, instance_id, generation_id, self.moment())
+            decision = classic_members.heartbeat(
+                group, member_id, instance_id, generation_id, self.moment(group.group_id)
+            )
         except errors.KafkaError as error:
             return error.code
         return self.carry_out(group, decision) or int(decision.response["error_code"])
 
     def leave(self, group: ConsumerGroup, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
         """LeaveGroup of (member id, instance id): the wire code of the request, and one for each."""
-        decision, results = classic_members.leave(group, members, self.moment())
+        decision, results = classic_members.leave(group, members, self.moment(group.group_id))
         error = self.carry_out(group, decision)
         return (error, []) if error else (codes.NONE, results)
 
@@ -164,7 +169,7 @@ class ConsumerGroups:
     def on_timer(self, group: ConsumerGroup, name: tuple[str, ...]) -> None:
         """A timer of the group rang."""
         kind, member_id = name
-        decision = removal.on_timer(group, name, self.moment())
+        decision = removal.on_timer(group, name, self.moment(group.group_id))
         if decision.records:
             LOG.info("Member %s of consumer group %s is out: its %s timeout is over", member_id, group.group_id, kind)
         if self.carry_out(group, decision):
@@ -174,22 +179,23 @@ class ConsumerGroups:
     def loaded(self, group: ConsumerGroup) -> None:
         """A group that was read back is served from now on."""
         self._shard.groups[group.group_id] = group
-        self.carry_out(group, removal.on_loaded(group, self.moment()))
+        self.carry_out(group, removal.on_loaded(group, self.moment(group.group_id)))
 
     # --- patterns ---------------------------------------------------------------------------------------------------
 
     def _resolve_later(self, group: ConsumerGroup, patterns: frozenset[str]) -> None:
         group.is_resolving = True
         image, wall_ms = self._surroundings.image, self._surroundings.wall_clock_ms()
+        limits = self._surroundings.consumer_settings.pattern_limits
 
         def resolve() -> None:
             try:
-                found = regular_expressions.resolve(patterns, image, wall_ms)
+                found = regular_expressions.resolve(patterns, image, wall_ms, limits)
             finally:
                 group.is_resolving = False
             with self._shard.lock:
                 if not self._shard.error and self._shard.groups.get(group.group_id) is group:
-                    decision = regular_expressions.on_resolved(group, found, self.moment())
+                    decision = regular_expressions.on_resolved(group, found, self.moment(group.group_id))
                     if not self.carry_out(group, decision):
                         group.topics_resolved = image.topics
 

@@ -21,8 +21,9 @@ from kcore.coordinator.group.member import MemberProfile
 from kcore.coordinator.group.offset_store import NO_RETENTION
 from kcore.coordinator.group.partitioner import partition_for
 from kcore.coordinator.group.replay import Replay
+from kcore.coordinator.group.session_table import SessionTable
 from kcore.coordinator.group.shard import GroupShard
-from kcore.coordinator.group.surroundings import Surroundings, steady_clock
+from kcore.coordinator.group.surroundings import Surroundings
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.offset_manager import Committer
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
-    from kcore.coordinator.group.surroundings import Responder, Scheduler
+    from kcore.coordinator.group.surroundings import Aside, Responder, Scheduler
     from kcore.metadata.image import MetadataImage
     from kcore.protocol.message import Message
     from kcore.replication.partition import Partition
@@ -49,7 +50,9 @@ NO_EPOCH = -1
 class GroupCoordinator:
     """Serves the groups whose partition of `__consumer_offsets` this broker leads.
 
-    `timer` runs callables on handler threads; `now_ms` is the wall clock, `steady_ms` one that never goes back.
+    `timer` runs callables on handler threads; `now_ms` is the wall clock, `steady_ms` one that never goes back: that of
+    `sessions` if none is given. `aside` hears of appends that wait for the device. Processors may answer heartbeats by
+    themselves, from `sessions`.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class GroupCoordinator:
         timer: Scheduler,
         now_ms: Callable[[], int],
         steady_ms: Callable[[], int] | None = None,
+        aside: Aside | None = None,
     ) -> None:
         # What is configured counts until there is a topic, which keeps its number of partitions.
         self._partition_count = config.number("offsets.topic.num.partitions")
@@ -66,7 +70,9 @@ class GroupCoordinator:
         self._codec = config.number("offsets.topic.compression.codec")
         self._load_buffer_bytes = config.number("offsets.load.buffer.size")
         self._timer = timer
-        self._surroundings = Surroundings(config, timer, steady_ms or steady_clock(now_ms()), now_ms)
+        self._aside = aside
+        self.sessions = SessionTable(now_ms())
+        self._surroundings = Surroundings(config, timer, self.sessions, steady_ms or self.sessions.now_ms, now_ms)
         self.counts = self._surroundings.counts
         self._lock = Lock()  # guards the next
         self._shards: dict[int, GroupShard] = {}
@@ -94,7 +100,7 @@ class GroupCoordinator:
         if shard is None:
             return
         started_ns = time.monotonic_ns()
-        log = GroupLog(partition, self._codec)
+        log = GroupLog(partition, self._codec, self._aside)
         loaded = Replay(str(log))
         try:
             for batch in log.read(self._load_buffer_bytes):
@@ -131,6 +137,7 @@ class GroupCoordinator:
             shard = self._shards.pop(index, None)
         if shard is not None:
             shard.error = codes.NOT_COORDINATOR
+            shard.sessions.leave()
             self._timer.schedule(0, lambda: shard.close(codes.NOT_COORDINATOR))
 
     def clean_up(self) -> None:

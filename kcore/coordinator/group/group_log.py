@@ -1,7 +1,8 @@
 """One partition of `__consumer_offsets` as a log of records: appends them, and reads them back from the start.
 
 What is appended is in the log, and with `log.flush.group.commit` durable, when an append returns; the caller holds its
-shard's lock for as long, so that memory is changed in the order of the log.
+shard's lock for as long, so that memory is changed in the order of the log. Whoever waits for the device stands aside
+meanwhile, so that other handlers work on for other shards.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kcore.coordinator.group.records import Pair
+    from kcore.coordinator.group.surroundings import Aside
     from kcore.record.decoder import RecordBatch
     from kcore.replication.partition import Partition
 
@@ -38,14 +40,16 @@ class GroupLog:
     """Appends to and reads from one partition that this broker leads.
 
     An append answers the wire code, as the client of a group is to see it, and the offset of the first record. `codec`
-    is what records are compressed by (`offsets.topic.compression.codec`).
+    is what records are compressed by (`offsets.topic.compression.codec`), `aside` is told of appends that wait for the
+    device.
     """
 
-    __slots__ = ("_codec", "_partition")
+    __slots__ = ("_aside", "_codec", "_partition")
 
-    def __init__(self, partition: Partition, codec: int = 0) -> None:
+    def __init__(self, partition: Partition, codec: int = 0, aside: Aside | None = None) -> None:
         self._partition = partition
         self._codec = codec
+        self._aside = aside
 
     def __str__(self) -> str:
         return f"{self._partition.topic}-{self._partition.index}"
@@ -84,18 +88,29 @@ class GroupLog:
         )
 
     def _append(self, batch: bytes) -> tuple[int, int]:
-        outcome = self._partition.append_records(batch, ALL_REPLICAS, internal=True)
+        aside = self._aside
+        stood_aside = aside is not None and aside.stand_aside()
+        try:
+            outcome = self._partition.append_records(batch, ALL_REPLICAS, internal=True)
+        finally:
+            if aside is not None and stood_aside:
+                aside.come_back()
         return APPEND_ERRORS.get(outcome.error, outcome.error), outcome.base_offset
 
     def read(self, chunk_bytes: int) -> Iterator[RecordBatch]:
-        """Every batch that is there by now, in order; raises KafkaStorageError where one cannot be read."""
+        """Every batch that is there by now, in order; raises KafkaStorageError where one cannot be read.
+
+        The end may be a gap: a loss of power can take the unsynced tail of a segment and leave the empty one after it.
+        """
         offset = self._partition.log.start_offset
         end = self._partition.log.end_offset
         limit_bytes = self._partition.log.decompressed_limit_bytes
         while offset < end:
             outcome = self._partition.fetch(offset, chunk_bytes, LOG_END)
-            if outcome.error or not outcome.records:
+            if outcome.error:
                 raise KafkaStorageError(f"{self} cannot be read at offset {offset} (error {outcome.error})")
+            if not outcome.records:
+                return
             for batch in decode_batches(outcome.records, decompressed_limit_bytes=limit_bytes):
                 yield batch
                 offset = batch.next_offset

@@ -19,10 +19,19 @@ class Members:
     """The members of a group by id, in the order in which they came. Nobody comes or goes while his JoinGroup waits.
 
     `pending_ids` are member ids handed out and not used yet (KIP-394), `owing_sync` those who have not answered their
-    generation's JoinGroup with a SyncGroup.
+    generation's JoinGroup with a SyncGroup. `version` is another one whenever somebody came or went.
     """
 
-    __slots__ = ("_by_id", "_static_ids", "_supporters", "_waiting", "leader_id", "owing_sync", "pending_ids")
+    __slots__ = (
+        "_by_id",
+        "_static_ids",
+        "_supporters",
+        "_waiting",
+        "leader_id",
+        "owing_sync",
+        "pending_ids",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.leader_id: str | None = None
@@ -32,6 +41,7 @@ class Members:
         self._static_ids: dict[str, str] = {}  # instance id -> member id
         self._supporters: dict[str, int] = {}  # protocol -> how many members support it
         self._waiting = 0
+        self.version = 0
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -84,12 +94,14 @@ class Members:
             self.owing_sync.add(new.member_id)
 
     def _put(self, member: Member) -> None:
+        self.version += 1
         self._by_id[member.member_id] = member
         if member.group_instance_id is not None:
             self._static_ids[member.group_instance_id] = member.member_id
         self._count(member.profile, 1)
 
     def _take(self, member: Member) -> None:
+        self.version += 1
         del self._by_id[member.member_id]
         if member.group_instance_id is not None:
             del self._static_ids[member.group_instance_id]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, Offsets, TopicPartition
+    from kcore.coordinator.group.records import Pair
     from kcore.coordinator.group.shard import GroupShard
     from kcore.coordinator.group.surroundings import Surroundings
 
@@ -221,13 +222,13 @@ class OffsetManager:
         """Whether a group has offsets, or a transaction open that has committed some."""
         return self._written.offsets.has_any(group_id)
 
-    def remove_all(self, group_id: str) -> int:
-        """A group is deleted, and its offsets with it; the wire code."""
+    def remove_all(self, group_id: str, ending: Sequence[Pair]) -> int:
+        """A group is deleted by the records of `ending`, and its offsets with it; the wire code."""
         store = self._written
-        gone = list(store.offsets.places(group_id))
-        error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
+        count = sum(1 for _ in store.offsets.places(group_id))
+        error = store.remove_all(group_id, ending, self._surroundings.wall_clock_ms())
         if not error:
-            self._surroundings.counts.count_deletions(len(gone))
+            self._surroundings.counts.count_deletions(count)
         return error
 
     def expire(self, group: Group | ConsumerGroup) -> tuple[int, int]:

@@ -11,11 +11,12 @@ from kcore.coordinator.group.offsets import NO_EXPIRY, CommittedOffset, Offsets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.offsets import TopicPartition
+    from kcore.coordinator.group.records import Pair
 
     Commits: TypeAlias = Mapping[TopicPartition, tuple[int, int, str | None]]
     """Offset, leader epoch and metadata of each partition."""
@@ -45,10 +46,7 @@ class OffsetStore:
         if accepted:
             error, base_offset = self._log.append(records.offset_commits(group_id, accepted), now_ms)
             if not error:
-                put = self.offsets.put
-                for record_offset, (place, committed) in enumerate(accepted.items(), base_offset):
-                    committed.record_offset = record_offset
-                    put(group_id, place, committed)
+                self.offsets.put_all(group_id, accepted, base_offset)
             results.update(dict.fromkeys(accepted, client_error(error)))
         return results
 
@@ -105,6 +103,22 @@ class OffsetStore:
                 self.offsets.remove(group_id, place)
             done += len(part)
         return codes.NONE
+
+    def remove_all(self, group_id: str, ending: Sequence[Pair], now_ms: int) -> int:
+        """Writes tombstones for all that a group has here, and `ending`, what ends the group itself; the wire code.
+
+        In one batch, so that a crash leaves all or nothing; what is too much for one batch goes in several, offsets
+        first: then a crash may leave a group without offsets, which the next check for expired ones ends.
+        """
+        places = list(self.offsets.places(group_id))
+        whole = [*(records.offset_commit_tombstone(group_id, place) for place in places), *ending]
+        error = self._log.append(whole, now_ms)[0] if whole else codes.NONE
+        if error in TOO_LARGE:
+            return self.remove(group_id, places, now_ms) or self._log.append(ending, now_ms)[0]
+        if not error:
+            for place in places:
+                self.offsets.remove(group_id, place)
+        return error
 
 
 def client_error(error: int) -> int:

@@ -86,6 +86,16 @@ class Offsets:
         self.count += place not in offsets
         offsets[place] = committed
 
+    def put_all(self, group_id: str, commits: Mapping[TopicPartition, CommittedOffset], base_offset: int) -> None:
+        """Commits of one batch, whose first record stands at `base_offset`."""
+        offsets = self._committed.setdefault(group_id, {})
+        count_before = len(offsets)
+        offsets.update(commits)
+        self.count += len(offsets) - count_before
+        for committed in commits.values():
+            committed.record_offset = base_offset
+            base_offset += 1
+
     def put_pending(self, producer_id: int, group_id: str, place: TopicPartition, committed: CommittedOffset) -> None:
         """A commit that counts once its producer's transaction is committed."""
         self._pending.setdefault(producer_id, {}).setdefault(group_id, {})[place] = committed
@@ -98,21 +108,29 @@ class Offsets:
             self.count -= 1
             if not offsets:
                 del self._committed[group_id]
-        for producer_id in self._open_transactions.get(group_id, ()):
-            self._pending[producer_id][group_id].pop(place, None)
+        for producer_id in tuple(self._open_transactions.get(group_id, ())):
+            pending = self._pending[producer_id]
+            pending[group_id].pop(place, None)
+            if not pending[group_id]:
+                # Nothing of this group's is left in the transaction: it does not keep the group.
+                del pending[group_id]
+                self._leave_transaction(group_id, producer_id)
 
     def complete_transaction(self, producer_id: int, is_commit: bool) -> None:
         """A marker of a producer."""
         for group_id, offsets in self._pending.pop(producer_id, {}).items():
-            producers = self._open_transactions[group_id]
-            producers.discard(producer_id)
-            if not producers:
-                del self._open_transactions[group_id]
+            self._leave_transaction(group_id, producer_id)
             if is_commit:
                 for place, committed in offsets.items():
                     present = self._committed.get(group_id, {}).get(place)
                     if present is None or committed.record_offset > present.record_offset:
                         self.put(group_id, place, committed)
+
+    def _leave_transaction(self, group_id: str, producer_id: int) -> None:
+        producers = self._open_transactions[group_id]
+        producers.discard(producer_id)
+        if not producers:
+            del self._open_transactions[group_id]
 
     # --- questions --------------------------------------------------------------------------------------------------
 

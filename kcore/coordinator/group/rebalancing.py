@@ -39,6 +39,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 # How often at most a group of static members that are all away looks whether one came back.
 NOBODY_JOINED_MIN_MS = 100
 
+SESSION = "session"  # the timers of members' sessions: (SESSION, member id)
 REBALANCE_TIMER = ("rebalance",)
 SYNC_TIMER = ("sync",)
 NOT_INITIAL = -1
@@ -129,7 +130,7 @@ class RebalancingGroup:
             self.effects.append(Reply(token, join_failure(error, answered_id)))
         self.end_waiting_for_sync(member, sync_failure(error))
         self.members.remove(member.member_id)
-        self.effects.append(StopTimer(("session", member.member_id)))
+        self.effects.append(StopTimer((SESSION, member.member_id)))
 
     def forget_pending(self, member_id: str) -> None:
         """A member id that was handed out counts no more."""
@@ -141,11 +142,17 @@ class RebalancingGroup:
         """From now on a member must be heard of within its session timeout; a new one may wait longer to begin with."""
         timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.profile.session_timeout_ms
         member.session_deadline_ms = self.now_ms + timeout_ms
-        self.effects.append(StartTimer(("session", member.member_id), timeout_ms))
+        self.effects.append(StartTimer((SESSION, member.member_id), timeout_ms))
 
     def extend_session(self, member: Member) -> None:
         """The member was heard of. Its timer looks at the deadline when it rings."""
         member.session_deadline_ms = self.now_ms + member.profile.session_timeout_ms
+
+    def heard_of(self, member_id: str, at_ms: int) -> None:
+        """The member was heard of at a time that may be past, without the group being told then."""
+        member = self.members.get(member_id)
+        if member is not None:
+            member.session_deadline_ms = max(member.session_deadline_ms, at_ms + member.profile.session_timeout_ms)
 
     def end_waiting_for_sync(self, member: Member, fields: dict[str, Any]) -> None:
         """Answers a SyncGroup that waits, and expects the member's heartbeats again."""

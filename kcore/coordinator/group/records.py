@@ -8,8 +8,7 @@ version of a value is read. Pure: bytes and values, no I/O.
 
 from __future__ import annotations
 
-import struct
-
+from kcore.coordinator.group.offset_packing import pack_key, pack_value
 from kcore.coordinator.group.offsets import NO_EXPIRY, CommittedOffset
 from kcore.errors import InvalidRecordError
 from kcore.protocol.records import GROUP_METADATA_KEY, GROUP_METADATA_VALUE, OFFSET_COMMIT_KEY, OFFSET_COMMIT_VALUE
@@ -50,12 +49,6 @@ EXPIRING_OFFSET_COMMIT_VALUE_VERSION = 1
 GROUP_METADATA_VALUE_VERSION = 3
 NO_TIMEOUT = -1
 LAST_NUMBER = 2**31 - 1
-
-OFFSET_KEY_HEAD = struct.Struct(">hh")  # version, length of the group
-LENGTH = struct.Struct(">h")
-INDEX = struct.Struct(">i")
-OFFSET_VALUE_HEAD = struct.Struct(">hqih")  # version, offset, leader epoch, length of the metadata
-TIMESTAMP = struct.Struct(">q")
 
 
 class MemberMetadata:
@@ -134,33 +127,18 @@ def check_not_last(what: str, number: int) -> None:
 def offset_commits(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[Pair]:
     """Committed offsets of a group, packed by hand: what is asked for most often. The codec makes the same bytes."""
     try:
-        group = group_id.encode()
-        prefix = OFFSET_KEY_HEAD.pack(OFFSET_COMMIT, len(group)) + group
         return [
             (
-                offset_key_after(prefix, place),
-                plain_value(committed)
-                if committed.expire_timestamp_ms == NO_EXPIRY
-                else offset_commit_value(committed),
+                pack_key(group_id, topic, partition),
+                pack_value(each.offset, each.leader_epoch, each.metadata, each.commit_timestamp_ms)
+                if each.expire_timestamp_ms == NO_EXPIRY
+                else offset_commit_value(each),
             )
-            for place, committed in offsets.items()
+            for (topic, partition), each in offsets.items()
         ]
-    except struct.error:
+    except OverflowError:
         # A length that does not fit: the codec says which.
         return [(offset_commit_key(group_id, place), offset_commit_value(each)) for place, each in offsets.items()]
-
-
-def offset_key_after(prefix: bytes, place: TopicPartition) -> bytes:
-    """The key of a place, after its version and group."""
-    topic = place[0].encode()
-    return b"".join((prefix, LENGTH.pack(len(topic)), topic, INDEX.pack(place[1])))
-
-
-def plain_value(committed: CommittedOffset) -> bytes:
-    """The value of an offset without an expiry of its own."""
-    metadata = committed.metadata.encode()
-    head = OFFSET_VALUE_HEAD.pack(OFFSET_COMMIT_VALUE_VERSION, committed.offset, committed.leader_epoch, len(metadata))
-    return b"".join((head, metadata, TIMESTAMP.pack(committed.commit_timestamp_ms)))
 
 
 def offset_commit_value(committed: CommittedOffset) -> bytes:

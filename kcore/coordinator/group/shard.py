@@ -16,7 +16,9 @@ from threading import Lock
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import join_failure, sync_failure
 from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer
+from kcore.coordinator.group.live_sessions import LiveSessions
 from kcore.coordinator.group.offset_manager import OffsetManager
+from kcore.coordinator.group.rebalancing import SESSION
 from kcore.coordinator.group.state import AssignmentStored, Group
 from kcore.logger import get_logger
 
@@ -42,9 +44,22 @@ MAX_LOGGED = 1_000  # characters
 
 
 class GroupShard:
-    """Groups, what they committed (`offsets`), and their log. While `error` is not 0 every request is answered that."""
+    """Groups, what they committed (`offsets`), and their log. While `error` is not 0 every request is answered that.
 
-    __slots__ = ("_log", "_served_consumer_groups", "_surroundings", "_timers", "error", "groups", "lock", "offsets")
+    Heartbeats of stable groups need not come here: what `sessions` has published answers them.
+    """
+
+    __slots__ = (
+        "_log",
+        "_served_consumer_groups",
+        "_surroundings",
+        "_timers",
+        "error",
+        "groups",
+        "lock",
+        "offsets",
+        "sessions",
+    )
 
     def __init__(self, surroundings: Surroundings, error: int = codes.COORDINATOR_LOAD_IN_PROGRESS) -> None:
         self.lock = Lock()
@@ -53,6 +68,7 @@ class GroupShard:
         self._surroundings = surroundings
         self._served_consumer_groups: ConsumerGroups | None = None
         self.offsets = OffsetManager(self, surroundings)
+        self.sessions = LiveSessions(surroundings.sessions)
         self._log: GroupLog | None = None
         self._timers: dict[tuple[str, tuple[str, ...]], TimerHandle] = {}
 
@@ -104,8 +120,10 @@ class GroupShard:
         with self.lock:
             group = self.groups.get(group_id)
             error = self.error
-            if group is None and not error and attempt.member_id:
+            if not error and attempt.member_id and (group is None or self._has_any_type(group)):
                 error = codes.UNKNOWN_MEMBER_ID
+            elif not error and group is not None and self._has_any_type(group):
+                error, group = self._end(group, codes.NONE), None
             if error:
                 self.answer(attempt.token, join_failure(error, attempt.member_id))
                 return
@@ -114,6 +132,11 @@ class GroupShard:
                 self._consumer_groups.join(group, attempt)
                 return
             self._carry_out(group, group.join(attempt, self._surroundings.clock_ms()))
+
+    @staticmethod
+    def _has_any_type(group: Group | ConsumerGroup) -> bool:
+        """Of a consumer group that nobody is in: whoever joins says by its protocol what the group is."""
+        return not isinstance(group, Group) and not group.members
 
     def sync(self, group_id: str, attempt: SyncAttempt) -> None:
         """SyncGroup: answered now or later. While groups load members join again: older clients know no better."""
@@ -192,10 +215,10 @@ class GroupShard:
             error = group.delete_error()
             if error:
                 return error
-            error = self.offsets.remove_all(group_id)
-            if error:
-                return error
-            return self._end(group, codes.GROUP_ID_NOT_FOUND)
+            error = self.offsets.remove_all(group_id, group.tombstones())
+            if not error:
+                self._forget(group, codes.GROUP_ID_NOT_FOUND)
+            return error
 
     def clean_up(self) -> tuple[int, int]:
         """Removes expired offsets, and groups that nobody is in and that have none (Kafka's `cleanupGroupMetadata`).
@@ -225,9 +248,12 @@ class GroupShard:
         """The group is no more, and `error` for whoever still holds it; the wire code of writing that down."""
         append_error = self.append(group.tombstones())
         if not append_error:
-            self._carry_out(group, group.end(error))
-            del self.groups[group.group_id]
+            self._forget(group, error)
         return append_error
+
+    def _forget(self, group: Group | ConsumerGroup, error: int) -> None:
+        self._carry_out(group, group.end(error))
+        del self.groups[group.group_id]
 
     def end_quietly(self, group: Group | ConsumerGroup) -> None:
         """Another group takes the place of this one; who waits joins that."""
@@ -291,6 +317,8 @@ class GroupShard:
         token.respond(fields)  # type: ignore[attr-defined]
 
     def _carry_out(self, group: Group | ConsumerGroup, effects: Sequence[Effect]) -> None:
+        if isinstance(group, Group):
+            self.sessions.follow(group)
         for effect in effects:
             if isinstance(effect, Reply):
                 self.answer(effect.token, effect.fields)
@@ -322,9 +350,14 @@ class GroupShard:
                 # A timer that was replaced while it rang has nothing to say.
                 if self._timers.get(key) is handle:
                     del self._timers[key]
+                    if self.groups.get(group.group_id) is not group:
+                        # Nor has one of a group that another has taken the place of.
+                        return
                     if not isinstance(group, Group):
                         self._consumer_groups.on_timer(group, effect.name)
                     else:
+                        if effect.name[0] == SESSION:
+                            self.sessions.catch_up(group, effect.name[1])
                         self._carry_out(group, group.on_timer(effect.name, self._surroundings.clock_ms()))
 
         handle = self._timers[key] = self._surroundings.timer.schedule(effect.delay_ms, ring)

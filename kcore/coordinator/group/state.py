@@ -13,7 +13,8 @@ What is kept in the log is asked for by `Persist`, and holds once `on_persisted`
 then, and when it could not be written there is a rebalance instead.
 
 A heartbeat only moves its member's deadline; the session's timer looks at the deadline when it rings and goes on for
-the rest, so that a heartbeat costs no timer.
+the rest, so that a heartbeat costs no timer. Most heartbeats of a Stable group are not even told to it: `heard_of` says
+so before it matters (`live_sessions.py`).
 
 Where Kafka leaves a request without an answer, because the same member sent another, it is answered here, with
 REBALANCE_IN_PROGRESS: its client has given it up, and its connection is freed.
@@ -33,6 +34,7 @@ from kcore.coordinator.group.rebalancing import (
     EMPTY,
     PREPARING_REBALANCE,
     REBALANCE_TIMER,
+    SESSION,
     STABLE,
     SYNC_TIMER,
     RebalancingGroup,
@@ -308,7 +310,7 @@ class Group(RebalancingGroup):
             self.rebalance_timed_out()
         elif name == SYNC_TIMER:
             self._syncs_timed_out()
-        elif name[0] == "session":
+        elif name[0] == SESSION:
             self._session_timed_out(name[1])
         elif name[1] in self.members.pending_ids:
             self.forget_pending(name[1])
@@ -330,7 +332,7 @@ class Group(RebalancingGroup):
         if (member.awaiting_join is not None and not member.is_new) or member.awaiting_sync is not None:
             self.extend_session(member)
         if self.now_ms < member.session_deadline_ms:
-            self.effects.append(StartTimer(("session", member_id), member.session_deadline_ms - self.now_ms))
+            self.effects.append(StartTimer((SESSION, member_id), member.session_deadline_ms - self.now_ms))
         else:
             self.remove_member(member, f"{member.name} was not heard of within its session timeout")
 

@@ -14,7 +14,7 @@ from kcore.coordinator.group import codes
 from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, sync_failure
 from kcore.coordinator.group.effects import Persist, Reply, StopTimer
 from kcore.coordinator.group.member import Member
-from kcore.coordinator.group.rebalancing import STABLE, because
+from kcore.coordinator.group.rebalancing import SESSION, STABLE, because
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ def end_replacement(group: RebalancingGroup, event: StaticMemberReplaced, error:
 def exchange(group: RebalancingGroup, old: Member, new: Member) -> None:
     """`new` takes the place of `old`, with a session of its own."""
     group.members.replace(old, new)
-    group.effects.append(StopTimer(("session", old.member_id)))
+    group.effects.append(StopTimer((SESSION, old.member_id)))
     group.start_session(new)

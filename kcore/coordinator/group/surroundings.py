@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from kcore.coordinator.group.group_counts import GroupCounts
-from kcore.metadata.image import MetadataImage
+from kcore.metadata.image import GROUP_RESOURCE, MetadataImage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,12 +12,20 @@ if TYPE_CHECKING:
 
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.consumer.settings import Settings
+    from kcore.coordinator.group.session_table import SessionTable
     from kcore.purgatory.timer import TimerHandle
 
     class Responder(Protocol):
         """What answers a request: a RequestContext."""
 
         def respond(self, fields: Mapping[str, Any]) -> None: ...
+
+    class Aside(Protocol):
+        """Where a handler says that it waits: the RequestChannel. Who stood aside has to come back."""
+
+        def stand_aside(self) -> bool: ...
+
+        def come_back(self) -> None: ...
 
     class Scheduler(Protocol):
         """What runs a callable on a handler thread later."""
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Surroundings:
-    """What all shards of a coordinator share: configuration, timers, clocks, and the cluster's metadata.
+    """What all shards of a coordinator share: configuration, timers, clocks, the cluster's metadata, and `sessions`.
 
     `clock_ms` never goes back and starts at the wall clock's time, `wall_clock_ms` is what commits are stamped with.
     """
@@ -43,12 +49,18 @@ class Surroundings:
         "max_metadata_length",
         "max_size",
         "retention_ms",
+        "sessions",
         "timer",
         "wall_clock_ms",
     )
 
     def __init__(
-        self, config: BrokerConfig, timer: Scheduler, clock_ms: Callable[[], int], wall_clock_ms: Callable[[], int]
+        self,
+        config: BrokerConfig,
+        timer: Scheduler,
+        sessions: SessionTable,
+        clock_ms: Callable[[], int],
+        wall_clock_ms: Callable[[], int],
     ) -> None:
         self.initial_rebalance_delay_ms = config.number("group.initial.rebalance.delay.ms")
         self.max_size = config.number("group.max.size")
@@ -59,6 +71,7 @@ class Surroundings:
         self._consumer_settings: Settings | None = None
         self.image = MetadataImage()
         self.timer = timer
+        self.sessions = sessions
         self.clock_ms = clock_ms
         self.wall_clock_ms = wall_clock_ms
 
@@ -71,12 +84,8 @@ class Surroundings:
             self._consumer_settings = Settings.of_broker(self._config)
         return self._consumer_settings
 
-
-def steady_clock(start_ms: int) -> Callable[[], int]:
-    """Milliseconds since 1970 as the wall clock had them at `start_ms`, of a clock that never goes back."""
-    ahead_ms = start_ms - time.monotonic_ns() // 1_000_000
-
-    def clock_ms() -> int:
-        return time.monotonic_ns() // 1_000_000 + ahead_ms
-
-    return clock_ms
+    def settings_of(self, group_id: str) -> Settings:
+        """What is configured of one consumer group: what it was given of its own comes before what all have."""
+        overrides = self.image.configs.get((GROUP_RESOURCE, group_id))
+        settings = self.consumer_settings
+        return settings.with_overrides(self._config, overrides) if overrides else settings

@@ -92,54 +92,33 @@ OFFSET_COMMIT_KEY = VersionedType("OffsetCommitKey", "offset_commit_key", (0, 1)
 OFFSET_COMMIT_VALUE = VersionedType("OffsetCommitValue", "offset_commit_value", (0, 4), first_flexible=4)
 GROUP_METADATA_KEY = VersionedType("GroupMetadataKey", "group_metadata_key", (2, 2))
 GROUP_METADATA_VALUE = VersionedType("GroupMetadataValue", "group_metadata_value", (0, 4), first_flexible=4)
-CONSUMER_GROUP_METADATA_KEY = VersionedType("ConsumerGroupMetadataKey", "consumer_group_metadata_key", (3, 3))
-CONSUMER_GROUP_METADATA_VALUE = VersionedType(
-    "ConsumerGroupMetadataValue", "consumer_group_metadata_value", (0, 0), first_flexible=0
+
+
+def _of_consumer_groups(name: str, module: str, kind: int) -> tuple[VersionedType, VersionedType]:
+    """A key and its value: the key's version says which kind of record it is, the value's is 0 and flexible."""
+    key = VersionedType(f"ConsumerGroup{name}Key", f"consumer_group_{module}_key", (kind, kind))
+    value = VersionedType(f"ConsumerGroup{name}Value", f"consumer_group_{module}_value", (0, 0), first_flexible=0)
+    return key, value
+
+
+CONSUMER_GROUP_METADATA_KEY, CONSUMER_GROUP_METADATA_VALUE = _of_consumer_groups("Metadata", "metadata", 3)
+CONSUMER_GROUP_PARTITION_METADATA_KEY, CONSUMER_GROUP_PARTITION_METADATA_VALUE = _of_consumer_groups(
+    "PartitionMetadata", "partition_metadata", 4
 )
-CONSUMER_GROUP_PARTITION_METADATA_KEY = VersionedType(
-    "ConsumerGroupPartitionMetadataKey", "consumer_group_partition_metadata_key", (4, 4)
+CONSUMER_GROUP_MEMBER_METADATA_KEY, CONSUMER_GROUP_MEMBER_METADATA_VALUE = _of_consumer_groups(
+    "MemberMetadata", "member_metadata", 5
 )
-CONSUMER_GROUP_PARTITION_METADATA_VALUE = VersionedType(
-    "ConsumerGroupPartitionMetadataValue", "consumer_group_partition_metadata_value", (0, 0), first_flexible=0
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY, CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = _of_consumer_groups(
+    "TargetAssignmentMetadata", "target_assignment_metadata", 6
 )
-CONSUMER_GROUP_MEMBER_METADATA_KEY = VersionedType(
-    "ConsumerGroupMemberMetadataKey", "consumer_group_member_metadata_key", (5, 5)
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY, CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = _of_consumer_groups(
+    "TargetAssignmentMember", "target_assignment_member", 7
 )
-CONSUMER_GROUP_MEMBER_METADATA_VALUE = VersionedType(
-    "ConsumerGroupMemberMetadataValue", "consumer_group_member_metadata_value", (0, 0), first_flexible=0
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY, CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = _of_consumer_groups(
+    "CurrentMemberAssignment", "current_member_assignment", 8
 )
-CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = VersionedType(
-    "ConsumerGroupTargetAssignmentMetadataKey", "consumer_group_target_assignment_metadata_key", (6, 6)
-)
-CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = VersionedType(
-    "ConsumerGroupTargetAssignmentMetadataValue",
-    "consumer_group_target_assignment_metadata_value",
-    (0, 0),
-    first_flexible=0,
-)
-CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = VersionedType(
-    "ConsumerGroupTargetAssignmentMemberKey", "consumer_group_target_assignment_member_key", (7, 7)
-)
-CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = VersionedType(
-    "ConsumerGroupTargetAssignmentMemberValue",
-    "consumer_group_target_assignment_member_value",
-    (0, 0),
-    first_flexible=0,
-)
-CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = VersionedType(
-    "ConsumerGroupCurrentMemberAssignmentKey", "consumer_group_current_member_assignment_key", (8, 8)
-)
-CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = VersionedType(
-    "ConsumerGroupCurrentMemberAssignmentValue",
-    "consumer_group_current_member_assignment_value",
-    (0, 0),
-    first_flexible=0,
-)
-CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = VersionedType(
-    "ConsumerGroupRegularExpressionKey", "consumer_group_regular_expression_key", (16, 16)
-)
-CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = VersionedType(
-    "ConsumerGroupRegularExpressionValue", "consumer_group_regular_expression_value", (0, 0), first_flexible=0
+CONSUMER_GROUP_REGULAR_EXPRESSION_KEY, CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = _of_consumer_groups(
+    "RegularExpression", "regular_expression", 16
 )
 CONSUMER_PROTOCOL_SUBSCRIPTION = VersionedType(
     "ConsumerProtocolSubscription", "consumer_protocol_subscription", (0, 3), is_open_ended=True

@@ -4,7 +4,7 @@ from libc.stdint cimport int16_t, int32_t, uint8_t
 
 from kcore.network.dispatch cimport Disposition
 from kcore.network.response cimport Response
-from kcore.server.fast_path.output cimport Output
+from kcore.protocol.output cimport Output
 from kcore.storage.log cimport ReadResult
 
 # A response that is being written: `output` runs ahead of `response`, to which it moves where records follow.

@@ -11,8 +11,8 @@ from kcore.network.dispatch cimport CLOSE, RESPONDED, Disposition
 from kcore.network.response cimport Response, response_bytes, response_file, response_free, response_init
 from kcore.network.socket_server cimport SocketServer
 from kcore.replication.partition cimport Partition
-from kcore.server.fast_path.output cimport (
-    Output, output_free, put_array_size, put_bytes, put_int16, put_int32, put_int64, put_no_tags, put_string,
+from kcore.protocol.output cimport (
+    Output, output_free, put_array_size, put_raw, put_int16, put_int32, put_int64, put_no_tags, put_string,
     put_unsigned_varint,
 )
 from kcore.storage.log cimport ISOLATION_TXN_COMMITTED, ReadResult
@@ -46,7 +46,7 @@ cdef void begin_answer(FetchAnswer* answer, int32_t correlation_id, int16_t erro
 cdef void begin_topic(FetchAnswer* answer, const uint8_t* name, int32_t name_size,
                       int32_t partition_count) noexcept nogil:
     if answer.by_id:
-        put_bytes(&answer.output, name, name_size)
+        put_raw(&answer.output, name, name_size)
     else:
         put_string(&answer.output, name, name_size, answer.flexible)
     put_array_size(&answer.output, partition_count, answer.flexible)

@@ -15,7 +15,7 @@ from libc.string cimport memset
 from kcore.cursor cimport (
     Cursor, cursor_over, read_int8, read_int32, read_int64, read_unsigned_varint, remaining, take,
 )
-from kcore.server.fast_path.fields cimport read_array_size, read_string, read_tagged_field, skip_tags
+from kcore.protocol.fields cimport read_array_size, read_string, read_tagged_field, skip_tags
 from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:

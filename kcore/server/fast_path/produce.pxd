@@ -4,7 +4,7 @@ from kcore.network.dispatch cimport Disposition, NativeRequest
 from kcore.network.response cimport Response
 from kcore.network.socket_server cimport SocketServer
 from kcore.replication.replica_manager cimport ReplicaManager
-from kcore.server.fast_path.output cimport Output
+from kcore.protocol.output cimport Output
 from kcore.server.fast_path.produce_request cimport ProduceRequest
 
 cdef struct DelayedProduce

@@ -23,7 +23,7 @@ from kcore.record.validator cimport ORIGIN_CLIENT
 from kcore.replication.partition cimport Partition
 from kcore.replication.partition_wait cimport wait_for_partitions
 from kcore.replication.replica_manager cimport ReplicaManager
-from kcore.server.fast_path.output cimport (
+from kcore.protocol.output cimport (
     Output, output_free, put_array_size, put_int16, put_int32, put_int64, put_no_tags, put_sentence, put_string,
 )
 from kcore.server.fast_path.produce_request cimport (

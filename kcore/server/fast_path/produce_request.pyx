@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, take
-from kcore.server.fast_path.fields cimport read_array_size, read_length, read_string, skip_tags
+from kcore.protocol.fields cimport read_array_size, read_length, read_string, skip_tags
 from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:

@@ -12,6 +12,8 @@ cdef struct QuotaCharge:
 
 # Charges a produce for its bytes and, unless it gets no answer, for its time; what its client is throttled for.
 cdef int32_t charge_produce(ClientQuotaManager quotas, const NativeRequest* request, bint is_answered) noexcept nogil
+# Charges a request that has no other quota for its time; what its client is throttled for.
+cdef int32_t charge_time_only(ClientQuotaManager quotas, const NativeRequest* request) noexcept nogil
 # Until charge_end.
 cdef void charge_begin(QuotaCharge* charge, ClientQuotaManager quotas, const NativeRequest* request) noexcept nogil
 # The largest answer that is to be read: what its quota has left, and at least a window's worth.

@@ -1,4 +1,4 @@
-"""What native produce and fetch requests are charged for, and what their clients are throttled for (KafkaApis).
+"""What native requests are charged for, and what their clients are throttled for (KafkaApis).
 
 Bytes of a produce are those of its request, bytes of a fetch about those of its answer. A fetch of a client that has exceeded
 its quota is answered without records and not charged for them: it asks again when its connection goes on. Kafka does
@@ -35,6 +35,20 @@ cdef int32_t charge_produce(ClientQuotaManager quotas, const NativeRequest* requ
     if is_answered and request.started_ns:
         throttle_ms = max(throttle_ms, charge_time(
             quotas, client, now_ns - request.started_ns + request.network_ns, now_ns))
+    quotas.unpin(client)
+    return <int32_t>throttle_ms
+
+
+cdef int32_t charge_time_only(ClientQuotaManager quotas, const NativeRequest* request) noexcept nogil:
+    cdef QuotaClient* client
+    cdef int64_t now_ns, throttle_ms
+    if not request.started_ns:
+        return 0
+    client = quotas.pin(request.user, request.user_size, request.client_id, request.client_id_size)
+    if client == NULL:
+        return 0
+    now_ns = quotas.now_ns()
+    throttle_ms = charge_time(quotas, client, now_ns - request.started_ns + request.network_ns, now_ns)
     quotas.unpin(client)
     return <int32_t>throttle_ms
 

@@ -5,18 +5,21 @@ v1 says whether a member speaks the classic protocol (KIP-1099).
 
 from __future__ import annotations
 
+from kcore import errors
 from kcore.server.authorized_operations import GROUP
+from kcore.server.consumer_protocol import is_served
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kcore import errors
     from kcore.server.request_context import Fields, RequestContext
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Every group that was asked for."""
+    if not is_served(context.broker):
+        return error_response(context, request, errors.UnsupportedVersionError())
     coordinator = context.broker.group_coordinator
     groups = [dict(coordinator.describe_consumer(group_id)) for group_id in request.group_ids]
     if request.include_authorized_operations:

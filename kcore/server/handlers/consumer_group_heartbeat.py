@@ -6,6 +6,7 @@ v1 has subscriptions by pattern, and members that make their own ids.
 from __future__ import annotations
 
 from kcore import errors
+from kcore.server.consumer_protocol import is_served
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,13 +14,11 @@ if TYPE_CHECKING:
 
     from kcore.server.request_context import Fields, RequestContext
 
-CONSUMER = "consumer"
-
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """What the group answers, where consumer groups are served."""
     broker = context.broker
-    if CONSUMER not in broker.config.texts("group.coordinator.rebalance.protocols"):
+    if not is_served(broker):
         return {"error_code": errors.UnsupportedVersionError.code}
     return broker.group_coordinator.consumer_heartbeat(
         request,

@@ -1,5 +1,5 @@
 """DescribeConfigs (key 32): the configurations of topics and brokers with their sources, and levels of loggers,
-subscriptions to clients' metrics.
+subscriptions to clients' metrics, and what single groups were given.
 
 v1 has sources and synonyms, v3 types and documentation. An empty broker name asks for what was set at run time for all
 brokers. A broker describes itself only.
@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from kcore import errors
 from kcore.controller.topic_name import validate_topic_name
-from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
+from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kcore.server.broker_loggers import describe_loggers
 from kcore.server.config_alteration import BROKER_LOGGER_RESOURCE
-from kcore.server.config_description import describe_broker, describe_client_metrics, describe_cluster, describe_topic
+from kcore.server.config_description import (
+    describe_broker,
+    describe_client_metrics,
+    describe_cluster,
+    describe_group,
+    describe_topic,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +79,11 @@ def describe(context: RequestContext, resource: Any, *, documented: bool) -> lis
             raise errors.InvalidRequestError("Client metrics subscription name must not be empty")
         overrides = broker.metadata_cache.image.configs.get((CLIENT_METRICS_RESOURCE, resource.resource_name), {})
         return describe_client_metrics(overrides, wanted)
+    if resource.resource_type == GROUP_RESOURCE:
+        if not resource.resource_name:
+            raise errors.InvalidRequestError("Group name must not be empty")
+        overrides = broker.metadata_cache.image.configs.get((GROUP_RESOURCE, resource.resource_name), {})
+        return describe_group(broker.config, overrides, wanted, documented=documented)
     raise errors.InvalidRequestError()
 
 

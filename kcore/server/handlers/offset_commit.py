@@ -22,20 +22,23 @@ UNKNOWN_TOPIC_OR_PARTITION = errors.UnknownTopicOrPartitionError.code
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Commits what names a partition that exists."""
-    cache = context.broker.metadata_cache
+    topics = context.broker.metadata_cache.image.topics
     commits = {}
     results = {}
     for topic in request.topics:
+        name = topic.name
+        known = topics.get(name)
+        count = 0 if known is None else len(known.partitions)
         for partition in topic.partitions:
-            place = (topic.name, partition.partition_index)
-            if cache.partition(*place) is None:
-                results[place] = UNKNOWN_TOPIC_OR_PARTITION
-            else:
-                commits[place] = (
+            index = partition.partition_index
+            if 0 <= index < count:
+                commits[name, index] = (
                     partition.committed_offset,
                     partition.committed_leader_epoch,
                     partition.committed_metadata,
                 )
+            else:
+                results[name, index] = UNKNOWN_TOPIC_OR_PARTITION
     if commits:
         committer = Committer(
             request.member_id,

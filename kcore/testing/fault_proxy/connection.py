@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+import struct
 from collections import deque
 
 from kcore.logger import get_logger
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Set
     from typing import Protocol
 
+    from kcore.testing.fault_proxy.proxy import OnFrame
     from kcore.testing.fault_proxy.proxy_fault import ProxyFault
 
     class Surroundings(Protocol):
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
         selector: selectors.BaseSelector
         max_frame_bytes: int
+        on_frame: OnFrame
 
         def translate(self, node: int, host: str, port: int) -> tuple[str, int]: ...
         def strike(self, direction: str, api_key: int, nodes: Set[int]) -> ProxyFault | None: ...
@@ -39,6 +42,8 @@ LOG = get_logger("kcore.testing.fault_proxy")
 
 RECEIVE_BYTES = 256 * 1024
 REQUEST_HEAD, RESPONSE_HEAD = 8, 4
+# SO_LINGER of zero seconds: closing sends RST.
+RESET = struct.pack("ii", 1, 0)
 # Requests without an answer are forgotten when later ones are answered; beyond so many the oldest ones are.
 MAX_REMEMBERED_REQUESTS = 100_000
 
@@ -51,12 +56,14 @@ class Requests:
         self._nodes = nodes
         self.pending: deque[tuple[int, int, int]] = deque(maxlen=MAX_REMEMBERED_REQUESTS)
 
-    def on_frame(self, head: bytes) -> FramePlan:
+    def on_frame(self, head: bytes, size: int) -> FramePlan:
         api_key = int.from_bytes(head[:2], "big", signed=True)
         version = int.from_bytes(head[2:4], "big", signed=True)
         correlation_id = int.from_bytes(head[4:8], "big", signed=True)
         self.pending.append((correlation_id, api_key, version))
-        return plan_of(self._proxy.strike(REQUEST, api_key, self._nodes), collect=False)
+        self._proxy.on_frame(REQUEST, api_key, version, size)
+        struck = self._proxy.strike(REQUEST, api_key, self._nodes)
+        return FramePlan() if struck is None else struck.plan()
 
     def on_collected(self, frame: bytes) -> bytes:
         return frame
@@ -71,10 +78,13 @@ class Responses:
         self._requests = requests
         self._answered = (-1, -1)
 
-    def on_frame(self, head: bytes) -> FramePlan:
+    def on_frame(self, head: bytes, size: int) -> FramePlan:
         api_key, version = self._answered = self._request_of(int.from_bytes(head[:4], "big", signed=True))
+        self._proxy.on_frame(RESPONSE, api_key, version, size)
         struck = self._proxy.strike(RESPONSE, api_key, self._nodes)
-        return plan_of(struck, collect=address_rewriting.is_addressed(api_key, version))
+        plan = FramePlan() if struck is None else struck.plan()
+        plan.collect = address_rewriting.is_addressed(api_key, version)
+        return plan
 
     def on_collected(self, frame: bytes) -> bytes:
         return address_rewriting.rewritten(*self._answered, frame, self._proxy.translate)
@@ -88,12 +98,6 @@ class Responses:
             asked, api_key, version = pending.popleft()
             if asked == correlation_id:
                 return api_key, version
-
-
-def plan_of(fault: ProxyFault | None, *, collect: bool) -> FramePlan:
-    if fault is None:
-        return FramePlan(collect=collect)
-    return FramePlan(collect=collect, delay_s=fault.delay_ms() / 1000, drop=fault.drop, cut_at=fault.cut_at())
 
 
 class Side:
@@ -168,8 +172,9 @@ class ProxyConnection:
         except OSError:
             self.close()
             return
-        if any(side.outward.is_cut and side.outward.is_empty for side in self._sides) or self._is_over():
-            self.close()
+        cut = [side.outward for side in self._sides if side.outward.is_cut and side.outward.is_empty]
+        if cut or self._is_over():
+            self.close(reset=any(flow.is_reset for flow in cut))
         else:
             for side in self._sides:
                 self._watch(side, now)
@@ -220,12 +225,14 @@ class ProxyConnection:
         self.is_paused = False
         self.advance(now)
 
-    def close(self) -> None:
+    def close(self, *, reset: bool = False) -> None:
         """Ends both sides at once."""
         if not self.is_open:
             return
         self.is_open = False
         for side in self._sides:
             self._set_interest(side, 0)
+            if reset:
+                side.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             side.socket.close()
         self._proxy.forget(self)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class FrameRules(Protocol):
-        """What is to become of a frame, asked when its size and first bytes are there."""
+        """What is to become of a frame, asked when its size, its length's bytes included, and first bytes are there."""
 
-        def on_frame(self, head: bytes) -> FramePlan: ...
+        def on_frame(self, head: bytes, size: int) -> FramePlan: ...
         def on_collected(self, frame: bytes) -> bytes: ...
 
 
@@ -35,17 +35,30 @@ class FrameTooLarge(ValueError):
 
 
 class FramePlan:
-    """Whether a frame is collected, how long it is held back, after how many of its bytes the line is cut or dead."""
+    """Whether a frame is collected, how long it is held back, after how many of its bytes the line is cut or dead, and
+    in which pieces it passes.
+    """
 
-    __slots__ = ("collect", "cut_at", "delay_s", "drop")
+    __slots__ = ("collect", "cut_at", "delay_s", "drop", "piece_bytes", "piece_s", "reset")
 
     def __init__(
-        self, *, collect: bool = False, delay_s: float = 0.0, drop: bool = False, cut_at: int | None = None
+        self,
+        *,
+        collect: bool = False,
+        delay_s: float = 0.0,
+        drop: bool = False,
+        cut_at: int | None = None,
+        reset: bool = False,
+        piece_bytes: int | None = None,
+        piece_s: float = 0.0,
     ) -> None:
         self.collect = collect
         self.delay_s = delay_s
         self.drop = drop
         self.cut_at = cut_at
+        self.reset = reset
+        self.piece_bytes = piece_bytes
+        self.piece_s = piece_s
 
 
 class Flow:
@@ -66,6 +79,7 @@ class Flow:
         self._not_before = 0.0
         self.is_dead = False  # nothing gets through any more
         self.is_cut = False  # nothing more is to come: the connection ends when the queue is sent
+        self.is_reset = False  # and does so by a reset
         self.has_ended = False  # the side that sends has closed
 
     @property
@@ -120,7 +134,7 @@ class Flow:
 
     def _begin(self, head: bytes, now: float) -> None:
         size = frame_size(head)
-        self._plan = plan = self._rules.on_frame(head[LENGTH_BYTES:])
+        self._plan = plan = self._rules.on_frame(head[LENGTH_BYTES:], LENGTH_BYTES + size)
         self._not_before = max(self._not_before, now + plan.delay_s)
         if plan.drop:
             self.is_dead = True
@@ -149,9 +163,12 @@ class Flow:
             piece = piece[: self._plan.cut_at]
             self._plan.cut_at -= len(piece)
             self.is_cut = self._plan.cut_at == 0
-        if len(piece):
-            self._queue.append((max(now, self._not_before), piece))
-            self._queued_bytes += len(piece)
+            self.is_reset = self.is_cut and self._plan.reset
+        size = self._plan.piece_bytes or len(piece)
+        for begin in range(0, len(piece), max(1, size)):
+            self._queue.append((max(now, self._not_before), piece[begin : begin + size]))
+            self._not_before = max(now, self._not_before) + self._plan.piece_s
+        self._queued_bytes += len(piece)
 
 
 def frame_size(head: bytes | bytearray) -> int:

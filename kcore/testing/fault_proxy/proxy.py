@@ -31,7 +31,9 @@ from kcore.testing.faults import Faults
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Set
-    from typing import Any, Self
+    from typing import Any, Self, TypeAlias
+
+    OnFrame: TypeAlias = Callable[[str, int, int, int], object]
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 128
@@ -43,12 +45,13 @@ WAKE = b"\x00"
 class Door:
     """The local port of one broker: where it leads, and the ids that the cluster calls that broker by."""
 
-    __slots__ = ("address", "is_paused", "listener", "nodes")
+    __slots__ = ("address", "is_paused", "is_refusing", "listener", "nodes")
 
     def __init__(self, host: str, address: tuple[str, int]) -> None:
         self.address = address
         self.nodes: set[int] = set()
         self.is_paused = False
+        self.is_refusing = False
         self.listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
             # Connections that have ended keep the port from nobody who listens there next.
@@ -66,13 +69,25 @@ class Door:
 
 
 class FaultProxy:
-    """`bootstrap_servers` are those of the cluster, and may be down; `host` is where the proxy's own ports are."""
+    """`bootstrap_servers` are those of the cluster, and may be down; `host` is where the proxy's own ports are.
 
-    def __init__(self, bootstrap_servers: str, *, host: str = LOOPBACK, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
-        from kcore.client.network_client import parse_servers
+    `on_frame(direction, api key, version, size in bytes)` is told of every frame when it begins, on the proxy's thread;
+    -1 stands for the API of an answer to nothing.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        host: str = LOOPBACK,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        on_frame: OnFrame | None = None,
+    ) -> None:
+        from kcore.client.network.addresses import parse_servers
 
         self.host = host
         self.max_frame_bytes = max_frame_bytes
+        self.on_frame: OnFrame = on_frame or (lambda direction, api_key, version, size: None)
         self._servers = parse_servers(bootstrap_servers)
         self._registry = FaultRegistry(ProxyFault, lambda active: None)
         self.faults = Faults(ProxyFaults(self))
@@ -143,9 +158,24 @@ class FaultProxy:
         """Lets everything pass again, what has waited first."""
         self._do(lambda: self._set_paused(node, False))
 
-    def disconnect(self, node: int | None = None) -> None:
-        """Ends the connections to a broker, or to any of them; new ones are taken."""
-        self._do(lambda: close_all(connection for connection, _ in self._of(node)))
+    def disconnect(self, node: int | None = None, *, reset: bool = False) -> None:
+        """Ends the connections to a broker, or to any of them, perhaps by a reset; new ones are taken."""
+        self._do(lambda: close_all((connection for connection, _ in self._of(node)), reset=reset))
+
+    def refuse(self, node: int | None = None) -> None:
+        """Ends the connections to a broker, or to any, and each new one as soon as it is made, until `accept`."""
+        self._do(lambda: self._set_refusing(node, True))
+
+    def accept(self, node: int | None = None) -> None:
+        """Takes connections again."""
+        self._do(lambda: self._set_refusing(node, False))
+
+    def _set_refusing(self, node: int | None, refusing: bool) -> None:
+        for door in self._doors.values():
+            if node is None or node in door.nodes:
+                door.is_refusing = refusing
+        if refusing:
+            close_all(connection for connection, _ in self._of(node))
 
     def _of(self, node: int | None) -> list[tuple[ProxyConnection, Door]]:
         return [
@@ -216,7 +246,7 @@ class FaultProxy:
             client, _ = door.listener.accept()
         except OSError:
             return  # who wanted to connect has given up
-        if len(self._connections) >= MAX_CONNECTIONS:
+        if door.is_refusing or len(self._connections) >= MAX_CONNECTIONS:
             client.close()
             return
         try:
@@ -295,9 +325,9 @@ def connecting_to(address: tuple[str, int]) -> socket.socket:
     return upstream
 
 
-def close_all(connections: Iterable[ProxyConnection]) -> None:
+def close_all(connections: Iterable[ProxyConnection], *, reset: bool = False) -> None:
     for connection in connections:
-        connection.close()
+        connection.close(reset=reset)
 
 
 class ProxyFaults:

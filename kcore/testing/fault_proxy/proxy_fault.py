@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kcore.protocol import apis
 from kcore.server.faults.trigger import Trigger
+from kcore.testing.fault_proxy.flow import FramePlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class ProxyFault:
     `delay_ms, jitter_ms`      how long the frame, and what follows it in its direction, is held back
     `drop`                     from this frame on nothing gets through in its direction: the line is dead, not closed
     `after_bytes, jitter_bytes`   the connection is cut after so many bytes of the frame, those of its length among them
+    `reset`                    it is cut by a reset (RST), which the peer meets as an error, rather than by an end
+    `piece_bytes, piece_ms`    the frame trickles: in pieces of so many bytes, each so long after the one before
     """
 
     __slots__ = (
@@ -31,11 +34,14 @@ class ProxyFault:
         "_delay_ms",
         "_jitter_bytes",
         "_jitter_ms",
+        "_piece_bytes",
+        "_piece_ms",
         "api_key",
         "direction",
         "drop",
         "node",
         "number",
+        "reset",
         "trigger",
     )
 
@@ -51,6 +57,9 @@ class ProxyFault:
         drop: bool = False,
         after_bytes: int | None = None,
         jitter_bytes: int = 0,
+        reset: bool = False,
+        piece_bytes: int | None = None,
+        piece_ms: float = 0.0,
         **when: Any,
     ) -> None:
         self.trigger = Trigger(**when)
@@ -62,13 +71,22 @@ class ProxyFault:
             raise ValueError(f"direction={direction!r}: must be {REQUEST} or {RESPONSE}")
         if drop and after_bytes is not None:
             raise ValueError("drop and after_bytes exclude each other: a connection goes silent or is cut")
-        if not (delay_ms or jitter_ms or drop or after_bytes is not None):
-            raise ValueError("a fault without effect: delay_ms, drop or after_bytes must be given")
+        if reset and after_bytes is None:
+            raise ValueError("reset says how a connection is cut: after_bytes must be given with it")
+        if piece_bytes is not None and piece_bytes < 1:
+            raise ValueError(f"piece_bytes={piece_bytes}: must be at least 1")
+        if not 0 <= piece_ms <= MAX_DELAY_MS or (piece_ms and piece_bytes is None):
+            raise ValueError(f"piece_ms={piece_ms}: must be between 0 and {MAX_DELAY_MS}, and go with piece_bytes")
+        if not (delay_ms or jitter_ms or drop or after_bytes is not None or piece_bytes is not None):
+            raise ValueError("a fault without effect: delay_ms, drop, after_bytes or piece_bytes must be given")
         self.number = number
         self.api_key = None if api is None else api_key_of(api)
         self.node = node
         self.direction = direction
         self.drop = drop
+        self.reset = reset
+        self._piece_bytes = piece_bytes
+        self._piece_ms = piece_ms
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms
         self._after_bytes = after_bytes
@@ -81,12 +99,18 @@ class ProxyFault:
             and (self.node is None or self.node in nodes)
         )
 
-    def delay_ms(self) -> int:
-        """How long one frame is held back."""
-        return self.trigger.between(self._delay_ms, self._delay_ms + self._jitter_ms)
+    def plan(self) -> FramePlan:
+        """What becomes of one frame that it strikes."""
+        return FramePlan(
+            delay_s=self.trigger.between(self._delay_ms, self._delay_ms + self._jitter_ms) / 1000,
+            drop=self.drop,
+            cut_at=self._cut_at(),
+            reset=self.reset,
+            piece_bytes=self._piece_bytes,
+            piece_s=self._piece_ms / 1000,
+        )
 
-    def cut_at(self) -> int | None:
-        """After how many bytes of one frame the connection is cut; None when it is not."""
+    def _cut_at(self) -> int | None:
         if self._after_bytes is None:
             return None
         return self.trigger.between(self._after_bytes, self._after_bytes + self._jitter_bytes)

@@ -12,7 +12,18 @@ from importlib import import_module
 from pathlib import Path
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
-NAMES = ("frames", "headers", "batches", "indexes", "snapshots", "checkpoints", "group_log", "apis")
+NAMES = (
+    "frames",
+    "headers",
+    "broker_answers",
+    "batches",
+    "fetched",
+    "indexes",
+    "snapshots",
+    "checkpoints",
+    "group_log",
+    "apis",
+)
 
 
 class Target:

@@ -63,7 +63,8 @@ class ConfluentMember:
         good = []
         for message in messages:
             error = message.error()
-            if error is not None and error.fatal():
+            # It says so of the cause, or once that was told, of every further poll.
+            if error is not None and (error.fatal() or error.code() == KafkaError._FATAL):
                 self.line.tell("fenced")
                 return False
             if error is not None:

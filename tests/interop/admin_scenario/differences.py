@@ -67,6 +67,15 @@ def differences(ours: Any, kafka: Any) -> list[Difference]:
     ]
 
 
+def lasting_differences(ours: Sequence[Any], kafka: Sequence[Any]) -> list[Difference]:
+    """Of several results of each: leaves of which no result of ours has what any of Kafka's has.
+
+    What goes now one way and now the other before either broker, as a race of its clients ends, is no difference.
+    """
+    pairs = [{one.where: one for one in differences(mine, theirs)} for mine in ours for theirs in kafka]
+    return [one for where, one in pairs[0].items() if all(where in pair for pair in pairs)]
+
+
 def leaves(value: Any, way: Sequence[str]) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, item in value.items():

@@ -32,6 +32,7 @@ class Client:
         self.name = name
         self.instance_id = instance_id
         self.topics: list[str] = []
+        self.pattern = ""
         self.positions: dict[Place, int] = {}
         self.epoch = 0
         self.is_alive = False
@@ -64,17 +65,20 @@ class Client:
         self.positions.clear()
 
     def leave(self) -> None:
-        """A static member leaves for a while as often as for good."""
+        """A static member leaves for a while as often as for good, in the calm for good."""
         if self.is_member:
-            epoch = -2 if self.instance_id is not None and self._chance.random() < 0.5 else -1
+            is_for_good = self.instance_id is None or self._life.is_calm or self._chance.random() < 0.5
+            epoch = -1 if is_for_good else -2
             self.commit()
             self._send({"member_epoch": epoch}, self.member_id)
         self.die()
 
     def resubscribe(self) -> None:
-        """To some of the topics that there may be, in the calm to all."""
-        names = list(self._life.all_topics)
-        self.topics = names if self._life.is_calm else self._chance.sample(names, self._chance.randint(1, len(names)))
+        """To some of the topics that there may be, in the calm to all; by name, or by a pattern."""
+        self.topics = self._life.some_topics()
+        self.pattern = ""
+        if self._life.has_patterns and self._chance.random() < 0.5:
+            self.topics, self.pattern = [], "|".join(self.topics)
         self._says_all = True
 
     def _begin_again(self) -> None:
@@ -103,6 +107,8 @@ class Client:
                 "subscribed_topic_names": self.topics,
                 "topic_partitions": [{"topic_id": topic, "partitions": held} for topic, held in rows.items()],
             }
+            if self._life.has_patterns:
+                fields["subscribed_topic_regex"] = self.pattern
         self._asked += 1
         asked, said = self._asked, self.topics
 
@@ -121,9 +127,9 @@ class Client:
         def arrive() -> None:
             answer = self._life.service.consumer_heartbeat(request)
             if answer is not None and answered is not None:
-                self._life.deliver(self, lambda: self._hear(start, answered, answer))
+                self._life.deliver(self, lambda: self._hear(start, answered, answer), ordered=True)
 
-        self._life.deliver(self, arrive)
+        self._life.deliver(self, arrive, ordered=True)
 
     def _hear(self, start: int, answered: Any, answer: Mapping[str, Any]) -> None:
         if start == self._starts and self.is_alive and not self.is_paused:
@@ -148,7 +154,8 @@ class Client:
         for place in given_up:
             del self.positions[place]
             self._says_all = True
-        for place in target - self.positions.keys():
+        # In order, or a seed's offsets would depend on how this process hashes.
+        for place in sorted(target - self.positions.keys()):
             self.positions[place] = self._life.committed(place)
             self._says_all = True
         self._life.told += 1
@@ -162,4 +169,4 @@ class Client:
         for place in self.positions:
             self.positions[place] += self._chance.randrange(3)
         offsets, member_id, epoch = dict(self.positions), self.member_id, self.epoch
-        self._life.deliver(self, lambda: self._life.commit(member_id, epoch, offsets))
+        self._life.deliver(self, lambda: self._life.commit(member_id, epoch, offsets), ordered=True)

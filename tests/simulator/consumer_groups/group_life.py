@@ -1,30 +1,23 @@
 """A seeded life of a group of the consumer protocol: a storm of faults, then a calm in which all get to work.
 
-Requests and answers are lost and late, members die, pause, leave and change their minds, topics grow, the coordinator
-dies at any step and begins with what its log says, which may have been cleaned. At every step no partition is used by
-two members (invariant 8); committed offsets never go back (9); in the calm every partition is read (12).
+Beside what befalls members of any group, topics grow and appear. At every step no partition is used by two members
+(invariant 8); committed offsets never go back (9); in the calm every partition is read (12).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from random import Random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kcore.config.broker import BrokerConfig
 from kcore.coordinator.group.consumer.group import STABLE, ConsumerGroup
+from kcore.coordinator.group.offset_manager import Committer
 from kcore.metadata.image import MetadataImage, PartitionState, TopicImage
 from kcore.protocol import apis
 from tests.simulator.consumer_groups.client import Client, Place
-from tests.simulator.groups.clockwork import Clockwork
-from tests.simulator.groups.kept_log import KeptLog
 from tests.simulator.groups.service import Service
+from tests.simulator.groups.storm import GROUP, STORM_STEPS, Storm
 
-GROUP = "passengers"
-STORM_STEPS = 3_000
-CALM_MS = 10 * 60 * 1000
-LOOK_MS = 60_000
-USUAL_DELAY_MS, LONG_DELAY_MS = 40, 20_000
 HEARTBEAT = apis.CONSUMER_GROUP_HEARTBEAT
 
 
@@ -53,26 +46,23 @@ class ConsumerService(Service):
         return answer
 
 
-class ConsumerGroupLife:
-    """`run` leads it and raises AssertionError where something does not hold."""
+class ConsumerGroupLife(Storm[Client]):
+    """One group of the consumer protocol, over topics that grow and appear."""
+
+    service: ConsumerService
+    calm_ms = 10 * 60 * 1000
+    silence_ms = 90_000
+    has_patterns = False
 
     def __init__(self, seed: int, storm_steps: int = STORM_STEPS) -> None:
-        self.chance = Random(seed)
-        self.storm_steps = storm_steps
-        self.clockwork = Clockwork()
-        self.log = KeptLog(self.chance)
+        super().__init__(seed, storm_steps)
         assignor = self.chance.choice(("uniform", "range"))
         config = BrokerConfig({"group.consumer.assignors": assignor})
         self.service = ConsumerService(self.clockwork, config, self.log)
         self.sizes = {f"t{number}": self.chance.randint(1, 5) for number in range(self.chance.randint(1, 3))}
         self.all_topics = [*self.sizes, "later"]
         self._show_topics()
-        self.is_calm = False
-        self.loss = self.chance.choice((0.0, 0.02, 0.2))
-        self.delays = self.chance.choice((0.0, 0.02, 0.1))
-        self.crash_at_any_step = self.chance.choice((0.0, 0.001, 0.01))
-        self.refusals = self.chance.choice((0.0, 0.2))
-        self.log.deaths = self.chance.choice((0.0, 0.01))
+        self.draw_chances(refusals=(0.0, 0.2))
         share_of_static = self.chance.choice((0.0, 0.5, 1.0))
         self.clients = [
             Client(f"c{number}", f"i{number}" if self.chance.random() < share_of_static else None, self.chance, self)
@@ -80,33 +70,6 @@ class ConsumerGroupLife:
         ]
         self.told = 0
         self._committed: dict[Place, int] = {}
-        self._in_order: dict[Client, int] = {}
-
-    def run(self) -> int:
-        """Answers how many steps it had."""
-        for client in self.clients:
-            self.clockwork.schedule(self.chance.randrange(5_000), client.start)
-        self._storm_on()
-        while self.clockwork.steps < self.storm_steps:
-            self._step()
-        self._calm_down()
-        end_ms = self.clockwork.now_ms + CALM_MS
-        while self._what_is_amiss() and self.clockwork.now_ms < end_ms:
-            self._run_until(self.clockwork.now_ms + LOOK_MS)
-        self._run_until(self.clockwork.now_ms + LOOK_MS)
-        amiss = self._what_is_amiss()
-        assert not amiss, amiss
-        return self.clockwork.steps
-
-    def _run_until(self, end_ms: int) -> None:
-        while self.clockwork.now_ms < end_ms:
-            self._step()
-
-    def _step(self) -> None:
-        assert self.clockwork.step()
-        self._look()
-        if self.service.life.is_over or (not self.is_calm and self.chance.random() < self.crash_at_any_step):
-            self.service.restart()
 
     # --- what must hold ---------------------------------------------------------------------------------------------
 
@@ -115,7 +78,7 @@ class ConsumerGroupLife:
         group = self.service.life.shard.groups.get(GROUP)
         return group if isinstance(group, ConsumerGroup) else None
 
-    def _look(self) -> None:
+    def look(self) -> None:
         group = self.group
         if group is None or self.service.life.is_over:
             return
@@ -131,14 +94,17 @@ class ConsumerGroupLife:
         """Where a new owner begins."""
         return self._committed.get(place, 0)
 
-    def commit(self, member_id: str, epoch: int, offsets: Mapping[Place, int]) -> None:
+    def some_topics(self) -> list[str]:
+        """What a client may subscribe to: some of the topics that there may be, in the calm all."""
+        names = list(self.all_topics)
+        return names if self.is_calm else self.chance.sample(names, self.chance.randint(1, len(names)))
+
+    def commit(self, member_id: str, epoch: int, offsets: Mapping[Place, int], instance_id: str | None = None) -> None:
         """A commit arrives."""
         names = {topic.topic_id: name for name, topic in self.service.image.topics.items()}
         life = self.service.life
-        from kcore.coordinator.group.offset_manager import Committer
-
         wanted = {(names[topic], partition): (offset, -1, "") for (topic, partition), offset in offsets.items()}
-        committer = Committer(member_id, None, epoch, knows_epochs=True)
+        committer = Committer(member_id, instance_id, epoch, knows_epochs=True)
         answer = life.survive(lambda: life.coordinator.commit(GROUP, committer, wanted))
         for (topic, partition), offset in offsets.items():
             if answer is not None and answer[names[topic], partition] == 0:
@@ -146,7 +112,7 @@ class ConsumerGroupLife:
                 assert offset >= before, f"{names[topic]}-{partition} goes back from {before} to {offset}"
                 self._committed[topic, partition] = offset
 
-    def _what_is_amiss(self) -> str:
+    def what_is_amiss(self) -> str:
         """Empty when everybody is a member at rest, and every partition is read by one."""
         group = self.group
         alive = [client for client in self.clients if client.is_alive]
@@ -156,57 +122,21 @@ class ConsumerGroupLife:
         if {client.epoch for client in alive} != {group.epoch}:
             return f"not all are in epoch {group.epoch}: {shown}"
         used = sorted(place for client in alive for place in client.positions)
-        there = sorted(
-            (topic.topic_id, number)
-            for topic in self.service.image.topics.values()
-            for number in range(len(topic.partitions))
-        )
-        return "" if used == there else f"{used} are used: {shown}"
+        return "" if used == self.places() else f"{used} are used: {shown}"
 
-    # --- the network ------------------------------------------------------------------------------------------------
+    def places(self) -> list[Place]:
+        """Every partition that there is, in order."""
+        topics = self.service.image.topics.values()
+        return sorted((topic.topic_id, number) for topic in topics for number in range(len(topic.partitions)))
 
-    def deliver(self, client: Client, act: Callable[[], None]) -> None:
-        """What goes over one connection stays in order."""
-        if not self.is_calm and self.chance.random() < self.loss:
-            return
-        is_late = not self.is_calm and self.chance.random() < self.delays
-        at_ms = self.clockwork.now_ms + self.chance.randrange(LONG_DELAY_MS if is_late else USUAL_DELAY_MS) + 1
-        at_ms = max(at_ms, self._in_order.get(client, 0))
-        self._in_order[client] = at_ms
-        self.clockwork.schedule(at_ms - self.clockwork.now_ms, act)
+    def call_back(self, client: Client) -> None:
+        client.start()
+        client.resubscribe()
 
     # --- faults -----------------------------------------------------------------------------------------------------
 
-    def _storm_on(self) -> None:
-        if not self.is_calm:
-            self.clockwork.schedule(self.chance.randrange(4_000), self._something_happens)
-
-    def _something_happens(self) -> None:
-        if self.is_calm:
-            return
-        client = self.chance.choice(self.clients)
-        acts = (self._die, self._leave, self._pause, self._resubscribe, self._grow, self._refuse, self._appear)
-        self.chance.choice(acts)(client)
-        self._storm_on()
-
-    def _die(self, client: Client) -> None:
-        client.die()
-        self.clockwork.schedule(self.chance.randrange(90_000), client.start)
-
-    def _leave(self, client: Client) -> None:
-        client.leave()
-        self.clockwork.schedule(self.chance.randrange(60_000), client.start)
-
-    def _pause(self, client: Client) -> None:
-        client.is_paused = True
-
-        def wake() -> None:
-            client.is_paused = False
-
-        self.clockwork.schedule(self.chance.randrange(90_000), wake)
-
-    def _resubscribe(self, client: Client) -> None:
-        client.resubscribe()
+    def faults(self) -> Sequence[Callable[[Client], None]]:
+        return (self.die, self.leave, self.pause, self.resubscribe, self._grow, self.refuse, self._appear)
 
     def _grow(self, client: Client) -> None:
         name = self.chance.choice(list(self.sizes))
@@ -223,21 +153,3 @@ class ConsumerGroupLife:
             states = [PartitionState(name, number, (1,), (1,), 1) for number in range(size)]
             topics[name] = TopicImage(name, name.encode().ljust(16, b"."), states)
         self.service.show(MetadataImage(topics=topics))
-
-    def _refuse(self, client: Client) -> None:
-        """The log takes less for a while."""
-        self.log.refusals = self.refusals
-
-        def accept() -> None:
-            self.log.refusals = 0.0
-
-        self.clockwork.schedule(self.chance.randrange(20_000), accept)
-
-    def _calm_down(self) -> None:
-        self.is_calm = True
-        self.log.refusals = self.log.deaths = 0.0
-        self.service.restart()
-        for client in self.clients:
-            client.is_paused = False
-            client.start()
-            client.resubscribe()

@@ -10,8 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from kcore.config.broker import BrokerConfig
+from kcore.coordinator.group import codes
 from kcore.coordinator.group.coordinator import GroupCoordinator
 from kcore.coordinator.group.offset_manager import Committer
+from kcore.coordinator.group.rebalancing import STABLE
+from kcore.coordinator.group.state import Group
 from tests.simulator.groups.clockwork import Appointment, Clockwork
 from tests.simulator.groups.kept_log import CoordinatorDiesError, KeptLog
 
@@ -66,12 +69,18 @@ class Life:
 
 
 class Service:
-    """Clients' requests; each answers, now or later, by calling `give`, or never."""
+    """Clients' requests; each answers, now or later, by calling `give`, or never.
 
-    def __init__(self, clockwork: Clockwork, config: BrokerConfig, log: KeptLog) -> None:
+    With `has_processors` heartbeats are answered as those of a broker with its fast path: from the table of sessions,
+    where they can be.
+    """
+
+    def __init__(self, clockwork: Clockwork, config: BrokerConfig, log: KeptLog, has_processors: bool = False) -> None:
         self.clockwork = clockwork
         self.config = config
         self.log = log
+        self.has_processors = has_processors
+        self.heartbeats_of_processors = 0
         self.life = Life(1, clockwork, config, log)
 
     def restart(self) -> None:
@@ -104,10 +113,26 @@ class Service:
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> int | None:
         """The wire code; None where nobody answers, here and below."""
         life = self.life
+        if self.has_processors and not life.is_over:
+            sessions = life.coordinator.sessions
+            if sessions.beat(group_id, member_id, instance_id, generation, self.clockwork.now_ms):
+                self.heartbeats_of_processors += 1
+                self._check_that_nothing_is_to_be_said(group_id, member_id, instance_id, generation)
+                return codes.NONE
         answer: int | None = life.survive(
             lambda: life.coordinator.heartbeat(group_id, member_id, generation, instance_id)
         )
         return answer
+
+    def _check_that_nothing_is_to_be_said(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> None:
+        group = self.life.shard.groups.get(group_id)
+        assert not self.life.shard.error
+        assert isinstance(group, Group)
+        assert group.state == STABLE
+        assert group.generation_id == generation
+        assert group.members.identity_error(member_id, instance_id) == codes.NONE
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> list[int] | None:
         life = self.life

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from kcore.coordinator.group import records
 from kcore.coordinator.group.rebalancing import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, RebalancingGroup
 from kcore.coordinator.group.records import GroupMetadata
-from tests.simulator.groups.service import Service
+from tests.simulator.groups.service import TOPIC, Service
 
 
 class Witness:
@@ -95,16 +95,32 @@ class Witness:
         """What expired was removed; nothing does while somebody is in the group. A group that ended may begin again."""
         left = self.service.committed(self.group_id)
         if left is None:
-            return  # it died of it, or is not here
+            # It is not here, or died of it: the tombstones may have been its last act.
+            if self.service.life.is_over and was_empty:
+                self._take_what_the_log_has()
+            return
         assert was_empty or left == self.committed, "offsets of a group with members expired"
         assert left.items() <= self.committed.items()
         self.committed = left
         if self.group is None:
             assert was_empty, "a group with members was removed"
             assert self.kept is None, "a restart would have a group that was removed"
-            self.owners.clear()
-            self.leaders.clear()
-            self._generation = (0, 0)
+            self._begin_anew()
+
+    def _take_what_the_log_has(self) -> None:
+        latest = self.service.log.latest
+        keys = {partition: records.offset_commit_key(self.group_id, (TOPIC, partition)) for partition in self.committed}
+        self.committed = {
+            partition: offset for partition, offset in self.committed.items() if latest.get(keys[partition]) is not None
+        }
+        if self.kept is None:
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """There is no such group any more: one of its name is another."""
+        self.owners.clear()
+        self.leaders.clear()
+        self._generation = (0, 0)
 
     def look(self) -> None:
         """After every step."""

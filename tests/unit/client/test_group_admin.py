@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kcore.client.cluster import TopicPartition
-from kcore.client.consumer_protocol import encode_assignment
+from kcore.client.admin.groups import GroupAdmin, GroupDescription
+from kcore.client.cluster_client import ClusterClient
+from kcore.client.consumer.consumer_protocol import encode_assignment
 from kcore.client.errors import ClientTimeout
-from kcore.client.group_admin import GroupAdmin, GroupDescription
-from kcore.client.network_client import NetworkClient
+from kcore.client.metadata.cluster import TopicPartition
 from kcore.errors import CoordinatorLoadInProgressError, GroupAuthorizationFailedError, GroupIdNotFoundError
 from kcore.protocol import apis
 from kcore.protocol.message import Message
@@ -52,7 +52,7 @@ def peer() -> Iterator[ScriptedPeer]:
 
 @pytest.fixture
 def admin(peer: ScriptedPeer) -> Iterator[GroupAdmin]:
-    with NetworkClient(peer.address, request_timeout_ms=20_000) as client:
+    with ClusterClient(peer.address, request_timeout_ms=20_000) as client:
         yield GroupAdmin(client)
 
 
@@ -96,7 +96,7 @@ def test_a_coordinator_that_never_comes_is_a_failure_of_its_groups(peer: Scripte
     peer.answers[apis.DESCRIBE_GROUPS.key] = lambda version, request: {
         "groups": [{"group_id": name, "error_code": LOADING} for name in request.groups]
     }
-    with NetworkClient(peer.address, request_timeout_ms=200) as client:
+    with ClusterClient(peer.address, request_timeout_ms=1_000) as client:
         outcome = GroupAdmin(client).describe_groups(["loading"])["loading"]
     assert isinstance(outcome, CoordinatorLoadInProgressError)
 
@@ -198,6 +198,6 @@ def test_a_broker_that_cannot_list_is_told(peer: ScriptedPeer, admin: GroupAdmin
 
 def test_requests_that_are_not_answered_fail_each(peer: ScriptedPeer) -> None:
     peer.answers[apis.OFFSET_FETCH.key] = lambda version, request: None
-    with NetworkClient(peer.address, request_timeout_ms=300) as client:
+    with ClusterClient(peer.address, request_timeout_ms=300) as client:
         outcomes = GroupAdmin(client).committed_offsets(["a", "b"])
     assert [type(outcome) for outcome in outcomes.values()] == [ClientTimeout, ClientTimeout]

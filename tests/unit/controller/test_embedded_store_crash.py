@@ -34,6 +34,7 @@ def say(*words):
     sys.stdout.write(" ".join(map(str, words)) + "\\n")
     sys.stdout.flush()
 
+say("open")
 while True:
     topics = store.image.topics
     choice = chance.random()
@@ -97,10 +98,13 @@ def stored_topics(path: Path) -> Topics:
         store.close()
 
 
-def run_and_kill(path: Path, seed: int, after_s: float) -> list[list[str]]:
-    """The lines of a child that was killed; a last line that was cut is none."""
+def run_and_kill(path: Path, seed: int, after_s: float, *, is_open: bool) -> list[list[str]]:
+    """The lines of a child that was killed so long after its start, or after it has opened the store; a last line that
+    was cut is none."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(seed)], stdout=subprocess.PIPE)
     assert child.stdout is not None
+    if is_open:
+        assert child.stdout.readline() == b"open\n"
     time.sleep(after_s)
     os.kill(child.pid, signal.SIGKILL)
     output = child.stdout.read()
@@ -118,9 +122,12 @@ def test_what_was_answered_survives(tmp_path: Path, seed: int) -> None:
     committed = 0
     for child_seed in range(8):
         pending: list[str] | None = None
-        for words in run_and_kill(path, seed * 100 + child_seed, chance.uniform(0.02, 0.3)):
+        is_open = child_seed % 4 != 3
+        for words in run_and_kill(path, seed * 100 + child_seed, chance.uniform(0.0, 0.3), is_open=is_open):
             if words[0] == "try":
                 pending = words[1:]
+            elif words[0] == "open":
+                continue
             elif words[0] == "block":
                 blocks.append(int(words[1]))
             else:

@@ -106,5 +106,24 @@ def test_a_broker_that_lacks_a_finalized_level_is_turned_away(controller: Contro
 
 def test_nothing_is_claimed_that_is_not_there() -> None:
     """The day a level exists, its row grows, and so does this test."""
-    assert SUPPORTED_FEATURES == {"group.version": (0, 0), "transaction.version": (0, 0)}
-    assert worth_naming(SUPPORTED_FEATURES) == []
+    assert SUPPORTED_FEATURES == {"group.version": (0, 1), "transaction.version": (0, 0)}
+    assert worth_naming(SUPPORTED_FEATURES) == [("group.version", 0, 1)]
+
+
+def test_a_cluster_has_consumer_groups_until_somebody_says_otherwise() -> None:
+    """One of before there were features here, too; who has turned them off finds them so after a restart."""
+    metadata = MemoryMetadata()
+
+    def start() -> Controller:
+        store = MemoryMetadataStore(metadata)
+        store.open("cluster")
+        controller = Controller(store, BrokerConfig({}))
+        controller.start(1)
+        controller.register_broker(BrokerRegistration(1, features=worth_naming(SUPPORTED_FEATURES)))
+        controller.finalize_first_levels()
+        return controller
+
+    assert start().image.features == {"group.version": 1}
+    assert start().image.features_epoch == 1
+    assert update(start(), "group.version", 0, SAFE_DOWNGRADE) == ""
+    assert start().image.features == {}

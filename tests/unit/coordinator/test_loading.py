@@ -122,6 +122,22 @@ def test_partition_that_cannot_be_read_is_not_served_by_what_was_read() -> None:
     assert not world.coordinator.coordinates(0)
 
 
+class CutLog(KeptLog):
+    """Lost its last records with the power, but not the empty segment that had been rolled after them."""
+
+    def fetch(self, offset: int, max_bytes: int, isolation: int) -> Outcome:
+        return super().fetch(offset, max_bytes, isolation) if offset == 0 else Outcome(codes.NONE)
+
+
+def test_log_that_ends_in_a_gap_is_served_by_what_is_left() -> None:
+    world = World(CutLog(Random(1)))
+    world.keep(kept_offset("g", 5))
+    world.log.end_offset += 3
+    world.load()
+    assert world.committed("g") == (codes.NONE, 5)
+    assert world.commit("g", 6) == codes.NONE
+
+
 def test_group_is_read_back_with_its_age() -> None:
     world = World()
     since_ms = world.clockwork.now_ms - (WEEK_MINUTES - 1) * MINUTE_MS

@@ -74,7 +74,7 @@ def test_tombstone_ends_what_is_pending_too() -> None:
     offsets.put("g", READ, at(3, record_offset=9))
     offsets.put_pending(1, "g", READ, at(5, record_offset=10))
     offsets.remove("g", READ)
-    assert offsets.has_open_transaction("g")
+    assert not offsets.has_open_transaction("g")
     assert not list(offsets.places("g"))
     offsets.complete_transaction(1, is_commit=True)
     assert not offsets.has_any("g")

@@ -36,7 +36,7 @@ class Client:
     """A blocking socket that reads and writes whole frames."""
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection((host, port), timeout=20)
+        self.socket = socket.create_connection((host, port), timeout=60)
         self.received = bytearray()
 
     def send(self, *frames: bytes) -> None:
@@ -72,7 +72,7 @@ class Client:
         except BlockingIOError:
             return not self.received
         finally:
-            self.socket.settimeout(20)
+            self.socket.settimeout(60)
 
     def close(self) -> None:
         self.socket.close()
@@ -104,9 +104,12 @@ class Server:
         """Runs `function` on every request that reaches the channel."""
 
         def run() -> None:
+            finished_turn = -1
             while not self.channel.closed:
-                for received in self.channel.receive(16, 1000):
+                requests = self.channel.receive(16, 1000, finished_turn)
+                for received in requests:
                     function(received)
+                finished_turn = requests[0].turn if requests else -1
 
         for _ in range(threads):
             self.handlers.append(threading.Thread(target=run))
@@ -114,7 +117,7 @@ class Server:
 
     def receive(self) -> Request:
         """The next request of the channel."""
-        [received] = self.channel.receive(1, 20_000)
+        [received] = self.channel.receive(1, 60_000)
         return received
 
     def stop(self) -> None:

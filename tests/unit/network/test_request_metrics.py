@@ -15,7 +15,7 @@ Serve = Callable[..., Server]
 ECHO, DELAY, SILENT = 100, 102, 104
 HANDLED = 18
 MS = 1_000_000
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 HEADER_BYTES = 8 + 2 + len("test")
 
 
@@ -70,10 +70,13 @@ def test_requests_that_come_in_one_go(serve: Serve, count: int) -> None:
 
 
 def test_the_wait_of_a_delayed_request_is_remote_time(serve: Serve) -> None:
-    server = serve()
-    client = server.connect()
+    server = serve(num_network_threads=1)
+    client, other = server.connect(), server.connect()
     client.send(request(DELAY, b"later"))
     server.probe.wait_for_held(1)
+    # Once the processor answers another it is done with the first one, so that the time from here on is not local.
+    other.send(request(ECHO, b"now"))
+    assert other.read() == b"now"
     spin(30)
     server.probe.answer_held(server.server)
     assert client.read() == b"later"
@@ -107,14 +110,16 @@ def test_what_is_answered_after_its_handler_left_is_remote_time(serve: Serve) ->
     client = server.connect()
     client.send(request(HANDLED, b"?"))
     received = server.receive()
+    began_ns = time.monotonic_ns()
     received.begin()
     received.leave()
+    local_ms = (time.monotonic_ns() - began_ns) / MS
     spin(30)
     received.respond(b"!")
     assert client.read() == b"!"
     totals = counted(server, HANDLED, 1)
     assert spent_ms(totals, "RemoteTimeMs") >= 30
-    assert spent_ms(totals, "LocalTimeMs") < 30
+    assert spent_ms(totals, "LocalTimeMs") <= local_ms
 
 
 def test_throttle_time_is_what_the_answer_says(serve: Serve) -> None:
@@ -132,6 +137,7 @@ def test_a_request_behind_one_that_waits_begins_when_that_is_answered(serve: Ser
     """As in Kafka, which does not read from a muted connection."""
     server = serve()
     client = server.connect()
+    began_ns = time.monotonic_ns()
     client.send(request(HANDLED, b"first"), request(HANDLED, b"second"))
     first = server.receive()
     spin(40)
@@ -140,7 +146,8 @@ def test_a_request_behind_one_that_waits_begins_when_that_is_answered(serve: Ser
     second.respond(b"2")
     assert (client.read(), client.read()) == (b"1", b"2")
     totals = counted(server, HANDLED, 2)
-    assert 40 <= spent_ms(totals, "TotalTimeMs") < 80
+    # The one after the other: the 40 ms are not in both.
+    assert 40 <= spent_ms(totals, "TotalTimeMs") <= (time.monotonic_ns() - began_ns) / MS
 
 
 def test_requests_without_answers_count_too(serve: Serve) -> None:
@@ -215,9 +222,11 @@ def test_network_threads_are_idle_while_they_wait(serve: Serve) -> None:
     """Without anything that wakes them."""
     server = serve(num_network_threads=2)
     before_ns = server.server.processor_idle_ns()
-    spin(50)
-    for before, after in zip(before_ns, server.server.processor_idle_ns(), strict=True):
-        assert after - before >= 40 * MS
+    deadline = time.monotonic() + TIMEOUT_S
+    # As soon as they have come to wait, which may be later than now.
+    while any(now - then < 40 * MS for then, now in zip(before_ns, server.server.processor_idle_ns(), strict=True)):
+        assert time.monotonic() < deadline
+        spin(5)
 
 
 def spin(duration_ms: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import struct
 import subprocess
@@ -182,6 +183,20 @@ def test_request_that_a_handler_drops_closes_its_connection(serve: Serve) -> Non
     client.send(request(3))
     server.receive()
     assert client.is_closed_by_server()
+
+
+def test_a_request_may_die_in_a_cycle_with_its_stopped_server(probes: ModuleType) -> None:
+    """As the traceback of a failed test makes one; in which order they are taken apart is up to the collector."""
+    server = Server(probes, max_bytes=1 << 20)
+    memory = server.channel.memory
+    server.connect().send(request(18, bytes(100 * 1024)))
+    knot: list[object] = [server.receive(), server]
+    knot.append(knot)
+    server.stop()
+    assert memory.used > 0
+    del server, knot
+    gc.collect()
+    assert memory.used == 0
 
 
 def test_answering_twice_is_refused(serve: Serve) -> None:

@@ -126,7 +126,7 @@ def test_a_request_without_an_answer_throttles_too(serve: Serve) -> None:
 
 def test_a_throttled_connection_is_idle_like_any_other(serve: Serve) -> None:
     """Else those that clients have left behind would be kept for as long as they are throttled."""
-    server = serve(max_idle_ms=300)
+    server = serve(max_idle_ms=1_500)
     gone, silent = server.connect(), server.connect()
     throttle(server, gone, FOR_EVER_MS)
     throttle(server, silent, FOR_EVER_MS)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.release_build
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MILLISECOND = datetime.timedelta(milliseconds=1)
 # kio reads these as points or spans in time of Python's, which do not have all values of 64 bits.
-TIMES = {"log_append_time_ms", "timestamp", "retention_time_ms", "session_lifetime_ms"}
+TIMES = {"log_append_time_ms", "timestamp", "retention_time_ms", "session_lifetime_ms", "transaction_start_time_ms"}
 # kio drops unknown tags, so that there is nothing to compare them with.
 FLAVOURS = tuple(flavour for flavour in samples.FLAVOURS if flavour != "tags")
 

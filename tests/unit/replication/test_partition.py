@@ -53,7 +53,7 @@ def test_a_reader_of_a_partition_that_goes_is_not_told_of_a_disk_failure() -> No
 
         reader = threading.Thread(target=read)
         reader.start()
-        assert reading.wait(10)
+        assert reading.wait(60)
         partition.close()
         log.close(for_deletion=True)
         reader.join()

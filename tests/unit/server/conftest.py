@@ -9,6 +9,7 @@ import pytest
 
 from kcore.config.broker import BrokerConfig
 from kcore.server.broker import Broker
+from tests.broker_process import KEEPING
 from tests.raw_client import RawClient
 
 
@@ -20,7 +21,7 @@ def fast_path(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="module")
 def broker(fast_path: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A started broker with default settings."""
+    """A started broker with default settings, which keeps records of any age."""
     directory: Path = tmp_path_factory.mktemp("broker")
     broker = Broker(
         BrokerConfig(
@@ -30,6 +31,7 @@ def broker(fast_path: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 "num.network.threads": "2",
                 "num.io.threads": "2",
                 "kcli.fast.path.enable": str(fast_path).lower(),
+                **KEEPING,
             }
         )
     )

@@ -73,7 +73,7 @@ def is_kept_waiting(client: RawClient) -> bool:
     try:
         client.receive_frame()
     except TimeoutError:
-        client.socket.settimeout(20)
+        client.socket.settimeout(60)
         return True
     return False
 

@@ -14,6 +14,7 @@ import pytest
 from kcore.config.broker import BrokerConfig
 from kcore.protocol import apis
 from kcore.server.broker import Broker
+from tests.broker_process import KEEPING
 from tests.raw_client import RawClient
 from tests.unit.server.test_produce_and_fetch import batch
 
@@ -37,6 +38,7 @@ class Side:
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "log.dirs": str(directory),
             "kcli.fast.path.enable": str(fast_path).lower(),
+            **KEEPING,
         }
         self.broker = Broker(BrokerConfig(settings))
         self.broker.startup()

@@ -15,13 +15,13 @@ from kcore.server.broker import Broker
 from kcore.server.run import BrokerStartError, start
 from tests.raw_client import RawClient
 
-INVALID_UPDATE_VERSION = 95
-SUPPORTED = {"colour.version": (0, 3), "shape.version": (1, 2), "taste.version": (0, 0)}
+UNSUPPORTED_VERSION, INVALID_UPDATE_VERSION = 35, 95
+SUPPORTED = {"group.version": (0, 1), "colour.version": (0, 3), "shape.version": (1, 2), "taste.version": (0, 0)}
 
 
 @pytest.fixture
 def colourful(broker: Broker) -> Iterator[Broker]:
-    """The broker as if there were features, which are all at 0 again afterwards."""
+    """The broker as if there were more features, which are all at 0 again afterwards."""
     controller = broker.controller
     real, registration = controller.supported_features, controller.image.brokers[broker.broker_id]
     controller.supported_features = SUPPORTED
@@ -71,12 +71,30 @@ def test_a_broker_does_not_start_in_a_cluster_that_agreed_on_more_than_it_knows(
 @pytest.mark.parametrize("version", [3, 4])
 def test_nothing_is_supported_before_it_is_there(client: RawClient, version: int) -> None:
     supported, finalized, epoch = features(client, version)
-    assert (supported, finalized) == (set(), {})
-    assert epoch >= 0
+    assert (supported, finalized) == ({("group.version", 0, 1)} if version > 3 else set(), {"group.version": 1})
+    assert epoch > 0
+
+
+def test_consumer_groups_are_refused_where_the_cluster_has_not_agreed_on_them(client: RawClient) -> None:
+    fields = {"group_id": "g", "member_id": "m", "member_epoch": 0, "rebalance_timeout_ms": 1, "topic_partitions": []}
+    fields["subscribed_topic_names"] = ["nothing"]
+
+    def codes() -> list[int]:
+        beat = client.request(apis.CONSUMER_GROUP_HEARTBEAT, 1, fields).error_code
+        described = client.request(apis.CONSUMER_GROUP_DESCRIBE, 1, {"group_ids": ["g"]}).groups[0].error_code
+        return [beat, described]
+
+    assert UNSUPPORTED_VERSION not in codes()
+    assert update(client, 1, {"group.version": 0}) == {"group.version": INVALID_UPDATE_VERSION}
+    assert update(client, 1, {"group.version": 0}, upgrade_type=2) == {"group.version": 0}
+    assert codes() == [UNSUPPORTED_VERSION] * 2
+    assert features(client, 4)[1] == {}
+    assert update(client, 1, {"group.version": 1}) == {"group.version": 0}
+    assert UNSUPPORTED_VERSION not in codes()
 
 
 def test_old_clients_hear_nothing_of_a_level_0(colourful: Broker, client: RawClient) -> None:
-    assert features(client, 4)[0] == {("colour.version", 0, 3), ("shape.version", 1, 2)}
+    assert features(client, 4)[0] == {("group.version", 0, 1), ("colour.version", 0, 3), ("shape.version", 1, 2)}
     assert features(client, 3)[0] == {("shape.version", 1, 2)}
 
 
@@ -86,7 +104,7 @@ def test_clients_see_a_level_as_soon_as_it_is_finalized(colourful: Broker, clien
         "colour.version": 0,
         "taste.version": INVALID_UPDATE_VERSION,
     }
-    assert features(client, 3)[1:] == ({"colour.version": 2}, epoch + 1)
+    assert features(client, 3)[1:] == ({"group.version": 1, "colour.version": 2}, epoch + 1)
 
 
 def test_the_ways_down(colourful: Broker, client: RawClient) -> None:
@@ -95,4 +113,4 @@ def test_the_ways_down(colourful: Broker, client: RawClient) -> None:
     assert update(client, 0, {"colour.version": 2}, allow_downgrade=True) == {"colour.version": 0}
     assert update(client, 1, {"colour.version": 1}, upgrade_type=2) == {"colour.version": 0}
     assert update(client, 1, {"colour.version": 2}, validate_only=True) == {"colour.version": 0}
-    assert features(client, 4)[1] == {"colour.version": 1}
+    assert features(client, 4)[1] == {"group.version": 1, "colour.version": 1}

@@ -17,6 +17,7 @@ from kcore.protocol import apis
 from kcore.protocol.headers import decode_response
 from kcore.server.broker import Broker
 from kcore.server.fast_path.fetch_session import live_sessions
+from tests.broker_process import KEEPING
 from tests.raw_client import RawClient
 from tests.unit.server.fetch_session_client import SessionClient
 from tests.unit.server.test_produce_and_fetch import batch, produce
@@ -36,6 +37,7 @@ class Side:
             "num.network.threads": "1",
             "num.io.threads": "1",
             "kcli.fast.path.enable": str(fast_path).lower(),
+            **KEEPING,
         }
         self.broker = Broker(BrokerConfig(settings))
         self.broker.startup()

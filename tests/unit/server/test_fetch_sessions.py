@@ -169,7 +169,7 @@ def test_a_waiting_fetch_is_woken_by_any_of_its_partitions(
     session = session_of(client, topic, 20, version)
     session.fetch()
     for index in (7, 19, 7):
-        client.send(apis.FETCH, version, session.request(max_wait_ms=15_000))
+        client.send(apis.FETCH, version, session.request(max_wait_ms=55_000))
         produce(producer, topic, batch([b"%d" % index]), index=index)
         assert list(session.take(client.receive(apis.FETCH, version))) == [(topic, index)]
     assert [value for _, value in session.received[topic, 7]] == [b"7", b"7"]
@@ -179,7 +179,7 @@ def test_a_waiting_fetch_waits_for_enough_bytes_of_all_partitions(client: RawCli
     session = session_of(client, "sum", 10)
     session.fetch()
     one = len(batch([b"z" * 100]))
-    client.send(apis.FETCH, 12, session.request(max_wait_ms=15_000, min_bytes=3 * one))
+    client.send(apis.FETCH, 12, session.request(max_wait_ms=55_000, min_bytes=3 * one))
     for index in (1, 2, 8):
         produce(producer, "sum", batch([b"z" * 100]), index=index)
     assert set(session.take(client.receive(apis.FETCH, 12))) == {("sum", 1), ("sum", 2), ("sum", 8)}
@@ -197,7 +197,7 @@ def test_a_fetch_that_waits_in_vain_has_an_empty_answer(client: RawClient) -> No
 def test_a_later_request_takes_over_from_one_that_waits(client: RawClient, producer: RawClient) -> None:
     session = session_of(client, "taken-over", 2)
     session.fetch()
-    client.send(apis.FETCH, 12, session.request(max_wait_ms=15_000))
+    client.send(apis.FETCH, 12, session.request(max_wait_ms=55_000))
     # Unless both connections were served by one thread, the waiting request may come second: then this one is refused.
     fields = SessionClient(producer, {}).request(session_id=session.session_id, session_epoch=2)
     while (answer := producer.request(apis.FETCH, 12, fields)).error_code == INVALID_FETCH_SESSION_EPOCH:
@@ -229,7 +229,7 @@ def test_a_partition_that_does_not_exist_holds_up_nobody(client: RawClient, prod
     session = session_of(client, "held-up", 2)
     session.want("held-up", 9)
     session.fetch()
-    client.send(apis.FETCH, 12, session.request(max_wait_ms=15_000))
+    client.send(apis.FETCH, 12, session.request(max_wait_ms=55_000))
     produce(producer, "held-up", batch([b"go"]), index=1)
     parts = session.take(client.receive(apis.FETCH, 12))
     assert {part: answer.error_code for part, answer in parts.items()} == {
@@ -285,7 +285,7 @@ def test_a_deleted_topic_is_told_and_its_partitions_are_let_go(
     session.fetch()
     partition = broker.replica_manager.partition(topic, 1)
     assert partition is not None
-    client.send(apis.FETCH, version, session.request(max_wait_ms=15_000))
+    client.send(apis.FETCH, version, session.request(max_wait_ms=55_000))
     producer.request(apis.DELETE_TOPICS, 5, {"topic_names": [topic]})
     parts = session.take(client.receive(apis.FETCH, version))
     assert {part.error_code for part in parts.values()} <= {
@@ -430,7 +430,7 @@ def test_a_waiting_fetch_outlives_its_session(tmp_path: Path, fast_path: bool) -
         with RawClient(port) as client, RawClient(port) as producer:
             session = session_of(client, "outlived", 2)
             session.fetch()
-            client.send(apis.FETCH, 12, session.request(max_wait_ms=15_000))
+            client.send(apis.FETCH, 12, session.request(max_wait_ms=55_000))
             # Until the request is there, the session is of epoch 1.
             fields = SessionClient(producer, {}).request(session_id=session.session_id, session_epoch=9)
             producer.request(apis.FETCH, 12, fields)

@@ -308,19 +308,19 @@ def test_the_bounds_hold_for_all_partitions_together(client: RawClient) -> None:
 
 def test_a_fetch_waits_for_records(broker: Broker, client: RawClient) -> None:
     client.create_topic("awaited")
-    client.send(apis.FETCH, 12, fetch_fields(client, "awaited", max_wait_ms=15_000))
+    client.send(apis.FETCH, 12, fetch_fields(client, "awaited", max_wait_ms=55_000))
     with RawClient(broker.bound_listeners[0].port) as producer:
         produce(producer, "awaited", batch([b"at last"]))
     started = time.monotonic()
     response = client.receive(apis.FETCH, 12)
     assert values_of(response.responses[0].partitions[0].records) == [(0, b"at last")]
-    assert time.monotonic() - started < 10, "woken, not timed out"
+    assert time.monotonic() - started < 50, "woken, not timed out"
 
 
 def test_a_fetch_waits_for_enough_bytes(broker: Broker, client: RawClient) -> None:
     client.create_topic("enough")
     one = len(batch([b"z" * 100]))
-    client.send(apis.FETCH, 12, fetch_fields(client, "enough", max_wait_ms=15_000, min_bytes=3 * one))
+    client.send(apis.FETCH, 12, fetch_fields(client, "enough", max_wait_ms=55_000, min_bytes=3 * one))
     with RawClient(broker.bound_listeners[0].port) as producer:
         for _ in range(3):
             produce(producer, "enough", batch([b"z" * 100]))
@@ -348,7 +348,7 @@ def test_nothing_later_on_a_connection_overtakes_a_waiting_fetch(client: RawClie
 
 def test_a_waiting_fetch_hears_of_its_topics_deletion(broker: Broker, client: RawClient) -> None:
     client.create_topic("doomed")
-    client.send(apis.FETCH, 12, fetch_fields(client, "doomed", max_wait_ms=15_000))
+    client.send(apis.FETCH, 12, fetch_fields(client, "doomed", max_wait_ms=55_000))
     with RawClient(broker.bound_listeners[0].port) as other:
         other.request(apis.DELETE_TOPICS, 6, {"topics": [{"name": "doomed"}]})
     response = client.receive(apis.FETCH, 12)
@@ -361,7 +361,7 @@ def test_many_fetches_wait_at_once(broker: Broker) -> None:
         admin.create_topic("crowd")
         waiters = [RawClient(port) for _ in range(20)]
         for waiter in waiters:
-            waiter.send(apis.FETCH, 12, fetch_fields(waiter, "crowd", max_wait_ms=15_000))
+            waiter.send(apis.FETCH, 12, fetch_fields(waiter, "crowd", max_wait_ms=55_000))
         produce(admin, "crowd", batch([b"everyone"]))
         for waiter in waiters:
             with waiter:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kcore import errors, logger
+from kcore.config.broker import BrokerConfig
 from kcore.network.request_channel import RequestChannel
 from kcore.protocol import apis
 from kcore.protocol.headers import encode_request
@@ -202,7 +203,7 @@ def test_a_handler_thread_that_the_system_refuses_is_none_of_the_pool(monkeypatc
         raise RuntimeError("can't start new thread")
 
     channel = RequestChannel()
-    pool = RequestHandlerPool(SimpleNamespace(), channel, 1)
+    pool = RequestHandlerPool(SimpleNamespace(config=BrokerConfig({})), channel, 1)
     pool.start()
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)

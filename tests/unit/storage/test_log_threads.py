@@ -19,11 +19,12 @@ from kcore.storage.log_loader import load_log
 from tests.unit.storage.log_place import OLD_MS, batch
 
 SECONDS = 2.0
+ENOUGH = 100
 OUT_OF_RANGE = errors.by_code(1)
 
 
 class Crowd:
-    """Threads that work on one log until the time is over or one of them fails."""
+    """Threads that work on one log until the time is over and enough is done, or one of them fails."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -39,6 +40,8 @@ class Crowd:
         for thread in threads:
             thread.start()
         self.over.wait(SECONDS)
+        while min(self.appended, self.read) <= ENOUGH and not self.over.wait(0.05):
+            continue  # on a busy machine
         self.over.set()
         for thread in threads:
             thread.join()
@@ -107,8 +110,8 @@ def test_many_threads_share_a_log(kind: str, tmp_path: Path) -> None:
     log = load_log(disk, directory, "orders", 0, config)
     crowd = Crowd(log)
     crowd.run()
-    assert crowd.appended > 100
-    assert crowd.read > 100
+    assert crowd.appended > ENOUGH
+    assert crowd.read > ENOUGH
     assert log.end_offset == 3 * crowd.appended
     assert log.start_offset > 0
     end_offset = log.end_offset

@@ -120,11 +120,59 @@ def test_sequences_survive_a_restart(place: LogPlace, clean: bool) -> None:
     assert log.append(produced(7)).duplicate
     with pytest.raises(OUT_OF_ORDER):
         log.append(produced(9))
-    # After a clean end the snapshot knows the last batch only; a scan starts from the snapshot of the roll.
-    if not clean:
-        assert log.append(produced(4)).base_offset == 4
-        assert log.append(produced(3)).base_offset == 3
+    with pytest.raises(OUT_OF_ORDER):
+        log.append(produced(2))
+    assert [log.append(produced(sequence)).base_offset for sequence in (4, 3)] == [4, 3]
     assert log.append(produced(8)).base_offset == 8
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    "rolls", [(), (3,), (0, 1, 2, 3, 4)], ids=["one segment", "a roll among them", "a segment each"]
+)
+def test_a_snapshot_does_not_hide_what_was_on_the_way_at_a_restart(
+    place: LogPlace, rolls: tuple[int, ...], clean: bool
+) -> None:
+    now = place.disk.now_ms()
+    log = place.open()
+    log.append(produced(0, timestamp=now))
+    firsts = []
+    for number in range(5):
+        firsts.append(log.append(produced(1 + 2 * number, 2, timestamp=now)).base_offset)
+        log.append(produced(number, producer_id=6, timestamp=now))
+        append_each(log, 1)
+        if number in rolls:
+            log.roll()
+    if clean:
+        log.close()
+    else:
+        log.roll()
+    end = log.end_offset
+    del log
+    log = place.open(clean_shutdown=clean)
+    with pytest.raises(OUT_OF_ORDER):
+        log.append(produced(0, timestamp=now))
+    again = [log.append(produced(1 + 2 * number, 2, timestamp=now)) for number in range(5)]
+    assert [result.base_offset for result in again] == firsts
+    assert all(result.duplicate for result in again)
+    assert log.end_offset == end
+    assert log.append(produced(11, timestamp=now)).base_offset == end
+    assert log.append(produced(0, producer_id=6, timestamp=now)).duplicate
+
+
+def test_a_producer_is_not_looked_for_further_back_than_its_largest_batches_reach(place: LogPlace) -> None:
+    now = place.disk.now_ms()
+    config: dict[str, object] = {"max.message.bytes": "1000", "index.interval.bytes": "100"}
+    log = place.open(config)
+    log.append(produced(0, timestamp=now))
+    append_each(log, 100)
+    near = log.append(produced(1, timestamp=now)).base_offset
+    log.append(produced(2, timestamp=now))
+    log.close()
+    log = place.open(config)
+    assert log.append(produced(1, timestamp=now)).base_offset == near
+    with pytest.raises(OUT_OF_ORDER):
+        log.append(produced(0, timestamp=now))
 
 
 def test_a_snapshot_brings_no_expired_producers_back(place: LogPlace) -> None:

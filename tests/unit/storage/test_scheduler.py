@@ -34,7 +34,7 @@ def test_a_task_runs_once_without_a_period(scheduler: Scheduler) -> None:
 def test_the_earlier_task_runs_first_whatever_the_order_of_scheduling() -> None:
     scheduler = Scheduler()
     runs: queue.Queue[str] = queue.Queue()
-    scheduler.schedule("late", lambda: runs.put("late"), delay_ms=40)
+    scheduler.schedule("late", lambda: runs.put("late"), delay_ms=500)
     scheduler.schedule("early", lambda: runs.put("early"), delay_ms=5)
     scheduler.startup()
     assert [runs.get(timeout=PATIENCE_S), runs.get(timeout=PATIENCE_S)] == ["early", "late"]

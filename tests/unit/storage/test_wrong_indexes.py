@@ -9,7 +9,7 @@ from pathlib import Path
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.record.decoder import decode_batches
 from kcore.storage.log import Log
-from tests.unit.storage.log_place import LOG_END, OLD_MS, LogPlace, append_each, file_name
+from tests.unit.storage.log_place import LOG_END, OLD_MS, LogPlace, append_each, batch, file_name, read_all
 
 PROPERTIES: dict[str, object] = {
     "segment.bytes": 1_500,
@@ -63,6 +63,28 @@ def test_an_entry_of_a_later_place_hides_no_record(place: LogPlace) -> None:
     assert place.read_file(file_name(0, ".index")) == content
     check_reads(log)
     assert not any(segment.indexes_are_wrong for segment in log.segments)
+
+
+def test_a_batch_within_a_record_is_none_of_the_log(place: LogPlace) -> None:
+    """As a mirror's or a dump's records hold them; here it even claims the offset that is looked for."""
+    log = place.open(PROPERTIES)
+    inner = batch(base_offset=6, value=b"inner")
+    append_each(log, 4)
+    log.append(batch(value=inner))
+    append_each(log, 4)
+    log.close()
+    del log
+    position = place.read_file(file_name(0)).index(inner)
+    entries = list(OFFSET_ENTRY.iter_unpack(place.read_file(file_name(0, ".index"))))
+    assert entries
+    for number, (offset, _) in enumerate(entries):
+        assert offset != 6
+        spoilt = [*entries[:number], (offset, position), *entries[number + 1 :]]
+        place.write_file(file_name(0, ".index"), b"".join(OFFSET_ENTRY.pack(*entry) for entry in spoilt))
+        log = place.open(PROPERTIES, clean_shutdown=True)
+        assert [value for _, value in read_all(log)] == [b"value"] * 4 + [inner] + [b"value"] * 4
+        assert next(iter(next(iter(decode_batches(log.read(6, 1, LOG_END)))))).value == b"value"
+        del log
 
 
 def test_retention_believes_no_time_index_that_lost_its_end(memory_place: LogPlace) -> None:

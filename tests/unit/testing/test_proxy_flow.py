@@ -18,7 +18,7 @@ class Rules:
         self.plans = list(plans)
         self.heads: list[bytes] = []
 
-    def on_frame(self, head: bytes) -> FramePlan:
+    def on_frame(self, head: bytes, size: int) -> FramePlan:
         self.heads.append(head)
         return self.plans.pop(0) if self.plans else FramePlan()
 
@@ -96,6 +96,26 @@ def test_what_is_held_back_holds_back_what_follows() -> None:
     assert sent(flow, 12.0) == framed(b"first", b"second")
     assert sent(flow, 14.9) == b""
     assert sent(flow, 15.0) == framed(b"third")
+
+
+def test_what_trickles_comes_in_pieces_one_after_another() -> None:
+    flow = Flow(Rules(FramePlan(piece_bytes=3, piece_s=1.0), FramePlan()), looked_at=4)
+    whole = framed(b"first", b"second")
+    flow.receive(whole[:8], 10.0)
+    flow.receive(whole[8:], 10.0)
+    assert bytes(flow.due(10.0) or b"") == whole[:3]
+    assert sent(flow, 11.0) == whole[:6]
+    # A piece ends where it was received, too; what follows the frame waits for its last piece.
+    assert sent(flow, 12.0) == whole[6:8]
+    assert sent(flow, 13.0) == whole[8:9]
+    assert sent(flow, 14.0) == whole[9:]
+
+
+def test_a_cut_may_be_a_reset() -> None:
+    flow = Flow(Rules(FramePlan(cut_at=5, reset=True)), looked_at=4)
+    flow.receive(framed(b"first"), 0.0)
+    assert sent(flow) == framed(b"first")[:5]
+    assert flow.is_reset
 
 
 def test_bounds() -> None:

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
+
 from tests.apache_kafka import ApacheKafka, ZooKeeperKafka
 from tests.interchange import contents
 from tests.interchange.observation import Observation, is_served, observe
@@ -43,8 +45,9 @@ def main() -> None:
             kafka.start()
             keep(kafka, "2.8", OLD_TOPICS)
         with ApacheKafka("3.9", Path(directory) / "3.9", PROPERTIES) as kafka:
-            write_new(kafka.bootstrap_server)
+            undecided = write_new(kafka.bootstrap_server)
             keep(kafka, "3.9", TOPICS)
+            del undecided
 
 
 def write_old(server: str) -> None:
@@ -55,12 +58,13 @@ def write_old(server: str) -> None:
     contents.upgraded(server, "upgraded")
 
 
-def write_new(server: str) -> None:
-    """Record batches of every kind of producer."""
+def write_new(server: str) -> Producer:
+    """Record batches of every kind of producer; the one with the open transaction is for the caller to hold on to."""
     contents.every_codec(server, "codecs")
     contents.transactions(server, "transactions", ends_open=False)
-    contents.transactions(server, "open-transaction", ends_open=True)
+    undecided = contents.transactions(server, "open-transaction", ends_open=True)
     contents.compacted(server, "compacted")
+    return undecided
 
 
 def keep(kafka: ApacheKafka, name: str, topics: Iterable[str]) -> None:

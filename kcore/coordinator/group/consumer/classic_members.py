@@ -28,6 +28,7 @@ from kcore.coordinator.group.consumer.member import (
 from kcore.coordinator.group.consumer.migration import becomes_classic, downgrade
 from kcore.coordinator.group.consumer.progress import Progress
 from kcore.coordinator.group.consumer.removal import remove, session_timer
+from kcore.coordinator.group.consumer.settings import DISABLED
 from kcore.coordinator.group.effects import StartTimer, StopTimer
 from kcore.coordinator.group.records import group_metadata
 
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 
 def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision:
     """JoinGroup: the answer comes at once, since nobody has to wait for the others. Raises KafkaError."""
+    if moment.settings.migration_policy == DISABLED:
+        raise errors.InconsistentGroupProtocolError(
+            f"Cannot join the consumer group {group.group_id} with the classic protocol because the group migration is "
+            "disabled."
+        )
     profile = attempt.profile
     member_id = attempt.member_id or attempt.new_member_id
     if len(group.members) >= moment.settings.max_size and attempt.member_id not in group.members:
@@ -62,6 +68,8 @@ def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision
         rack_id=subscription.rack_id or member.rack_id,
         rebalance_timeout_ms=profile.rebalance_timeout_ms,
         subscribed_topic_names=frozenset(subscription.topics),
+        # Of a static member that came before it, with the consumer protocol.
+        subscribed_topic_regex="",
         client_id=profile.client_id,
         client_host=profile.client_host,
         classic=ClassicMember(profile.session_timeout_ms, tuple(profile.protocols)),

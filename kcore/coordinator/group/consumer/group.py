@@ -36,7 +36,7 @@ STABLE = "Stable"
 DEAD = "Dead"
 
 PROTOCOL_TYPE = "consumer"
-FIRST_EPOCH = 1
+FIRST_EPOCH, LAST_EPOCH = 1, 2**31 - 1
 
 # The timers of a member, each by its name and the member's id.
 SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
@@ -98,6 +98,11 @@ class ConsumerGroup:
         self._hash_value = NO_TOPICS_HASH
 
     # --- what there is ----------------------------------------------------------------------------------------------
+
+    @property
+    def next_epoch(self) -> int:
+        """The first one comes after the last, which no group gets to but by a foreign record."""
+        return FIRST_EPOCH if self.epoch == LAST_EPOCH else self.epoch + 1
 
     @property
     def state(self) -> str:

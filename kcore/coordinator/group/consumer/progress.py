@@ -83,7 +83,7 @@ class Progress:
         if old and old in group.resolved_regexes and old not in regexes_of(self._members().values()):
             self._decision.records.append(records.regex_tombstone(group.group_id, old))
         if new and new not in group.patterns:
-            regular_expressions.check(new)
+            regular_expressions.check(new, self._moment.settings.pattern_limits)
         return bool(new) and new in group.resolved_regexes
 
     def _raise_epoch(self, is_asked_for: bool) -> int:
@@ -94,7 +94,7 @@ class Progress:
         now = group.current_hash(names, self._moment.image)
         if not is_asked_for and now == group.metadata_hash:
             return group.epoch
-        epoch = group.epoch + 1
+        epoch = group.next_epoch
         self._decision.records.append(records.group_epoch(group.group_id, epoch, now))
         if group.has_partition_metadata:
             self._decision.records.append(records.partition_metadata_tombstone(group.group_id))
@@ -102,7 +102,7 @@ class Progress:
 
     def _update_target(self, epoch: int) -> tuple[int, Assignment]:
         group = self._group
-        if epoch <= group.assignment_epoch:
+        if epoch == group.assignment_epoch:
             return group.assignment_epoch, self._target_before()
         targets = dict(group.targets)
         targets[self._after.member_id] = self._target_before()

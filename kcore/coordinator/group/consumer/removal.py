@@ -47,7 +47,7 @@ def remove(
     decision.records += [records.regex_tombstone(group.group_id, pattern) for pattern in gone]
     names = names_of(staying, group.resolved_regexes)
     now = group.current_hash(names, moment.image)
-    decision.records.append(records.group_epoch(group.group_id, group.epoch + 1, now))
+    decision.records.append(records.group_epoch(group.group_id, group.next_epoch, now))
     return decision
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from kcore.config.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, group_number
 from kcore.coordinator.group.consumer.assignors import NAMES, RANGE, UNIFORM
+from kcore.coordinator.group.consumer.re2.limits import USUAL_LIMITS, Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kcore.config.broker import BrokerConfig
 
 DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade", "bidirectional"
@@ -20,6 +24,8 @@ class Settings:
         "heartbeat_interval_ms",
         "max_size",
         "migration_policy",
+        "pattern_limits",
+        "pattern_min_refresh_interval_ms",
         "session_timeout_ms",
     )
 
@@ -31,6 +37,8 @@ class Settings:
         assignors: tuple[str, ...] = (UNIFORM, RANGE),
         migration_policy: str = BIDIRECTIONAL,
         classic_max_size: int = 2**31 - 1,
+        pattern_limits: Limits = USUAL_LIMITS,
+        pattern_min_refresh_interval_ms: int = 10_000,
     ) -> None:
         self.heartbeat_interval_ms = heartbeat_interval_ms
         self.session_timeout_ms = session_timeout_ms
@@ -38,6 +46,8 @@ class Settings:
         self.assignors = assignors
         self.migration_policy = migration_policy
         self.classic_max_size = classic_max_size
+        self.pattern_limits = pattern_limits
+        self.pattern_min_refresh_interval_ms = pattern_min_refresh_interval_ms
 
     @classmethod
     def of_broker(cls, config: BrokerConfig) -> Settings:
@@ -49,6 +59,25 @@ class Settings:
             tuple(NAMES[name] for name in config.texts("group.consumer.assignors")),
             (config.text("group.consumer.migration.policy") or DISABLED).lower(),
             config.number("group.max.size"),
+            Limits(
+                config.number("kcli.group.pattern.max.instructions"),
+                config.number("kcli.group.pattern.max.steps"),
+                config.number("kcli.group.pattern.max.nesting"),
+            ),
+            config.number("kcli.group.pattern.min.refresh.interval.ms"),
+        )
+
+    def with_overrides(self, broker: BrokerConfig, overrides: Mapping[str, str]) -> Settings:
+        """As they are for a group that was given configurations of its own."""
+        return Settings(
+            group_number(broker, overrides, HEARTBEAT_INTERVAL),
+            group_number(broker, overrides, SESSION_TIMEOUT),
+            self.max_size,
+            self.assignors,
+            self.migration_policy,
+            self.classic_max_size,
+            self.pattern_limits,
+            self.pattern_min_refresh_interval_ms,
         )
 
     @property

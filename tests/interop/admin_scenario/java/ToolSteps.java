@@ -1,5 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
@@ -23,6 +25,7 @@ final class ToolSteps {
         arguments.get("words").forEach(word -> words.add(word.asText()));
         PrintStream out = System.out;
         PrintStream err = System.err;
+        InputStream in = System.in;
         ByteArrayOutputStream printed = new ByteArrayOutputStream();
         ByteArrayOutputStream complained = new ByteArrayOutputStream();
         Map<String, Object> answer = new LinkedHashMap<>();
@@ -35,6 +38,7 @@ final class ToolSteps {
         };
         Exit.setExitProcedure(exit);
         Exit.setHaltProcedure(exit);
+        System.setIn(new ByteArrayInputStream(arguments.path("stdin").asText().getBytes(StandardCharsets.UTF_8)));
         System.setOut(new PrintStream(printed, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(complained, true, StandardCharsets.UTF_8));
         try {
@@ -43,6 +47,7 @@ final class ToolSteps {
                 end(answer, code, printed, complained);
             }
         } finally {
+            System.setIn(in);
             System.setOut(out);
             System.setErr(err);
             Exit.resetExitProcedure();

@@ -289,3 +289,18 @@ def test_an_upgrade_may_be_refused(world: MixedWorld, settings: Settings, user_d
     classic = classic_group({"x": {"foo": [0, 1]}, "y": {"foo": [2, 3]}}, user_data)
     with pytest.raises(errors.GroupIdNotFoundError, match=words):
         migration.upgrade(classic, world.moment)
+
+
+def test_a_pattern_goes_with_the_member_that_had_it(world: MixedWorld) -> None:
+    """A static member that comes back with the classic protocol has the topics that it names, and no others."""
+    world.set_topics({"foo": 2, "bar": 2})
+    world.join("a", instance_id="i", subscribed_topic_regex="foo|bar")
+    world.resolve()
+    world.settle("a")
+    assert world.have["a"] == {"foo": [0, 1], "bar": [0, 1]}
+    world.join("b", "bar")
+    world.beat("a", -2, instance_id="i")
+    answer = world.classic_join("", "foo", instance_id="i")
+    assert not answer["error_code"], answer
+    assert world.group.patterns == frozenset()
+    assert world.group.targets["made"].keys() == {b"foo".ljust(16, b".")}

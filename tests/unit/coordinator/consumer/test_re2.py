@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kcore.coordinator.group.consumer.re2.limits import USUAL_LIMITS, Limits
 from kcore.coordinator.group.consumer.re2.matcher import Matcher
-from kcore.coordinator.group.consumer.re2.parser import MAX_NESTING, PatternError, parse
+from kcore.coordinator.group.consumer.re2.parser import PatternError, parse
 
 NAMES = ["a", "ab", "abc", "A", "a.b", "a-b_1", "orders", "orders.eu-1", "Orders", "b", "bb", "o1"]
 
@@ -66,7 +67,7 @@ def test_matches(pattern: str, matching: list[str]) -> None:
         ("(?=a)", "invalid or unsupported Perl syntax"),
         ("(?<=a)", "invalid named capture"),
         ("(?P<a-b>c)", "invalid named capture"),
-        ("(" * (MAX_NESTING + 2), "expression nests too deeply"),
+        ("(" * (USUAL_LIMITS.max_nesting + 2), "expression nests too deeply"),
     ],
 )
 def test_what_is_no_pattern_is_refused_in_words(pattern: str, words: str) -> None:
@@ -84,6 +85,16 @@ def test_no_pattern_backtracks(pattern: str) -> None:
 def test_what_would_be_too_large_or_too_much_work_is_refused() -> None:
     with pytest.raises(PatternError, match="expression is too large"):
         Matcher(parse("((a{1000}){1000}){1000}"))
-    matcher = Matcher(parse("(a|b)*a(a|b){900}"), max_steps=20_000)
+    matcher = Matcher(parse("(a|b)*a(a|b){900}"), Limits(max_steps=20_000))
     with pytest.raises(PatternError, match="too much work"):
         matcher.matches("ab" * 120)
+
+
+def test_bounds_are_as_configured() -> None:
+    nested = "(" * 150 + "a" + ")" * 150
+    assert Matcher(parse(nested, Limits(max_nesting=150))).matches("a")
+    with pytest.raises(PatternError, match="nests too deeply"):
+        parse("((a))", Limits(max_nesting=1))
+    with pytest.raises(PatternError, match="expression is too large"):
+        Matcher(parse("abc"), Limits(max_instructions=3))
+    assert Matcher(parse("abc"), Limits(max_instructions=4)).matches("abc")

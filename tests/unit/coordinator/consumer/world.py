@@ -112,7 +112,9 @@ class World:
     def resolve(self) -> None:
         """What was to be resolved is, and comes back."""
         self.group.is_resolving = False
-        found = regular_expressions.resolve(self.unresolved, self.image, self.moment.wall_ms)
+        found = regular_expressions.resolve(
+            self.unresolved, self.image, self.moment.wall_ms, self.settings.pattern_limits
+        )
         self.group.topics_resolved = self.image.topics
         self.unresolved = frozenset()
         self.carry_out(regular_expressions.on_resolved(self.group, found, self.moment))

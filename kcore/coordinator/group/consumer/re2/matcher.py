@@ -1,13 +1,14 @@
 """Matches whole names against a parsed pattern: Thompson's automaton, its sets of states remembered as they turn up.
 
 A step looks at each instruction once, so that a name costs at most its length times the program, whatever the pattern.
-Both have bounds: a program that would be too large is refused, and so is what takes more than
-MAX_STEPS that nothing was remembered of, about two seconds.
+Both have bounds (`Limits`): a program that would be too large is refused, and so is what takes too many steps that
+nothing was remembered of.
 """
 
 from __future__ import annotations
 
 from kcore.coordinator.group.consumer.re2.character_classes import WORD
+from kcore.coordinator.group.consumer.re2.limits import USUAL_LIMITS
 from kcore.coordinator.group.consumer.re2.parser import (
     BEGIN,
     END,
@@ -25,13 +26,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from kcore.coordinator.group.consumer.re2.limits import Limits
     from kcore.coordinator.group.consumer.re2.parser import Node
 
     # Where an automaton is before a character, the character before that, and the character itself ("" at the ends).
     Step: TypeAlias = tuple[frozenset[int], bool, str]
 
-MAX_INSTRUCTIONS = 20_000
-MAX_STEPS = 2_000_000
 MAX_REMEMBERED = 20_000
 
 TAKE, SPLIT, CHECK, DONE = range(4)
@@ -40,13 +40,14 @@ TAKE, SPLIT, CHECK, DONE = range(4)
 class Matcher:
     """The automaton of one pattern. Not for several threads at once."""
 
-    def __init__(self, node: Node, max_steps: int = MAX_STEPS) -> None:
+    def __init__(self, node: Node, limits: Limits = USUAL_LIMITS) -> None:
+        self._max_instructions = limits.max_instructions
         self._kinds: list[int] = []
         self._operands: list[frozenset[str] | str | tuple[int, ...]] = []
         self._compile(node)
         self._emit(DONE, ())
         self._known: dict[Step, frozenset[int] | bool] = {}
-        self._steps_left = max_steps
+        self._steps_left = limits.max_steps
 
     def matches(self, name: str) -> bool:
         """Whether the whole name matches. Raises PatternError when the pattern has taken too much work."""
@@ -99,7 +100,7 @@ class Matcher:
     # --- the program ------------------------------------------------------------------------------------------------
 
     def _emit(self, kind: int, operand: frozenset[str] | str | tuple[int, ...]) -> int:
-        if len(self._kinds) >= MAX_INSTRUCTIONS:
+        if len(self._kinds) >= self._max_instructions:
             raise PatternError("expression is too large")
         self._kinds.append(kind)
         self._operands.append(operand)

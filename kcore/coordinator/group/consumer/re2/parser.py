@@ -18,15 +18,17 @@ from kcore.coordinator.group.consumer.re2.character_classes import (
     folded,
     unicode_class,
 )
+from kcore.coordinator.group.consumer.re2.limits import USUAL_LIMITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from kcore.coordinator.group.consumer.re2.limits import Limits
+
     Characters: TypeAlias = frozenset[str]
 
 MAX_REPEAT = 1000
-MAX_NESTING = 100
 MAX_CODE_POINT = 0x10FFFF
 
 MISSING_PAREN = "missing closing )"
@@ -104,9 +106,9 @@ if TYPE_CHECKING:
     Node: TypeAlias = One | Assertion | Sequence | Choice | Repeat
 
 
-def parse(pattern: str) -> Node:
+def parse(pattern: str, limits: Limits = USUAL_LIMITS) -> Node:
     """The tree of a pattern. Raises PatternError."""
-    parser = Parser(pattern)
+    parser = Parser(pattern, limits.max_nesting)
     node = parser.choice(0)
     if parser.position < len(pattern):
         raise PatternError(UNEXPECTED_PAREN)
@@ -116,15 +118,16 @@ def parse(pattern: str) -> Node:
 class Parser:
     """A reader with one place in the pattern; `_folds` is the flag i where it is."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, max_nesting: int) -> None:
         self._pattern = pattern
+        self._max_nesting = max_nesting
         self.position = 0
         self._folds = False
         self._names: set[str] = set()
 
     def choice(self, depth: int) -> Node:
         """Branches, up to a closing parenthesis or the end."""
-        if depth > MAX_NESTING:
+        if depth > self._max_nesting:
             raise PatternError(TOO_DEEP)
         branches = [self._branch(depth)]
         while self._accept("|"):

@@ -1,0 +1,1 @@
+"""What console-producer and console-consumer are made of: lines to records, and records to lines."""

@@ -1,0 +1,119 @@
+"""Sends records, a read's worth in one call where that can be, and keeps account of each.
+
+Every record is acknowledged, told of on standard error, or counted at the end: `unaccounted` are those of which
+nothing was heard. What fails is told by the producer's background thread, as it happens.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from functools import partial
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcli.console.record_batch import RecordBatch
+    from kcore.client.producer import Producer
+    from kcore.client.producer.batch_future import BatchFuture
+
+# What lengths and a batch's head may take beside a record's bytes; a record that could come near goes alone.
+OVERHEAD_BYTES = 4_096
+
+
+class RecordSender:
+    def __init__(self, producer: Producer, topic: str, *, partition: int | None, is_sync: bool) -> None:
+        self.sent = 0
+        self.acknowledged = 0
+        self.failed = 0
+        self._producer = producer
+        self._topic = topic
+        self._partition = partition
+        self._is_sync = is_sync
+        config = producer.config
+        self._largest_bytes = min(config["max.request.size"], config["buffer.memory"]) - OVERHEAD_BYTES
+        self._lock = threading.Lock()
+
+    @property
+    def unaccounted(self) -> int:
+        with self._lock:
+            return self.sent - self.acknowledged - self.failed
+
+    def send(self, batch: RecordBatch) -> None:
+        """Takes the records; waits for room only, unless each is to be waited for."""
+        for reason in batch.passed_over:
+            self.sent += 1
+            self._settle_one(ValueError(reason), "passed over")
+        if not batch.values:
+            return
+        if self._is_sync or batch.partitions is not None or 2 * batch.largest_bytes > self._largest_bytes:
+            self._send_singly(batch)
+            return
+        self.sent += len(batch.values)
+        lines = _lines(batch.first_line, batch.last_line)
+        future = self._producer.send_batch(
+            self._topic,
+            batch.values,
+            keys=batch.keys,
+            headers=batch.headers,
+            partition=self._partition,
+            timestamps=batch.timestamps,
+        )
+        future.add_done_callback(lambda done: self._settle(done, lines))
+
+    def _settle(self, future: BatchFuture, lines: str) -> None:
+        failures = future.failures(0)
+        failed = sum(failure.record_count for failure in failures)
+        with self._lock:
+            self.failed += failed
+            self.acknowledged += future.record_count - failed
+        for failure in failures:
+            self._tell(f"{lines}: {failure.record_count} records of {self._topic}-{failure.partition}: {failure.error}")
+
+    def _send_singly(self, batch: RecordBatch) -> None:
+        has_every_line = len(batch.values) == batch.last_line - batch.first_line + 1
+        for row, value in enumerate(batch.values):
+            line = batch.first_line + row
+            place = _lines(line, line) if has_every_line else _lines(batch.first_line, batch.last_line)
+            partition = None if batch.partitions is None else batch.partitions[row]
+            self.sent += 1
+            try:
+                future = self._producer.send(
+                    self._topic,
+                    value,
+                    key=None if batch.keys is None else batch.keys[row],
+                    headers=None if batch.headers is None else batch.headers[row],
+                    partition=partition if self._partition is None else self._partition,
+                    timestamp=None if batch.timestamps is None else batch.timestamps[row],
+                    on_delivery=partial(self._deliver, place),
+                )
+            except _failures() as error:
+                self._settle_one(error, place)
+                continue
+            if self._is_sync:
+                future.exception()
+
+    def _deliver(self, place: str, metadata: object, error: Exception | None) -> None:
+        self._settle_one(error, place)
+
+    def _settle_one(self, error: Exception | None, place: str) -> None:
+        with self._lock:
+            if error is None:
+                self.acknowledged += 1
+            else:
+                self.failed += 1
+        if error is not None:
+            self._tell(f"{place}: {error}")
+
+    def _tell(self, line: str) -> None:
+        sys.stderr.write(f"kcli: {line}\n")
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    from kcore.client.errors import ClientError
+    from kcore.errors import KafkaError
+
+    return ClientError, KafkaError
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first} to {last}"

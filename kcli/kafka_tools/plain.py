@@ -1,0 +1,35 @@
+"""Tools whose options kcli's commands take as they are: the consoles and the perf tools.
+
+What is wrong with a command line is told by the command itself; the exit code is Kafka's.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kcli.failures import text_of
+from kcli.kafka_tools.tool import carry_out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "kafka-console-producer": ("console-producer",),
+    "kafka-console-consumer": ("console-consumer",),
+    "kafka-verifiable-consumer": ("verifiable-consumer",),
+    "kafka-verifiable-producer": ("verifiable-producer",),
+    "kafka-producer-perf-test": ("perf-test", "producer"),
+    "kafka-consumer-perf-test": ("perf-test", "consumer"),
+    "kafka-e2e-latency": ("perf-test", "e2e"),
+}
+
+
+def fail(causes: Sequence[str | Exception], words: Sequence[str]) -> None:
+    for cause in causes:
+        print(text_of(cause), file=sys.stderr)
+
+
+def run(name: str, words: list[str]) -> int:
+    """Runs kcli's command with the words as they are."""
+    return carry_out(fail, words, [*COMMANDS[name], *words])

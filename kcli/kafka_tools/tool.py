@@ -1,0 +1,158 @@
+"""What one of Kafka's tools is here: its options as a table, and how it ends.
+
+A command line is read by the table, becomes one of kcli, and is run by kcli's own command, which prints in the form
+`-o kafka`. What fails is told in the tool's words, on the stream where Kafka's has it; and the exit code of everything
+that fails is 1 (0 for groups), where kcli tells more kinds apart.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kcli.failures import INTERRUPTED, Failure, translate
+from kcli.kafka_tools.option_parser import Option, ParsedWords, WrongCommandLine, parse_words
+from kcli.output import KAFKA
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    # Prints why something failed; it is given the causes, and the command line.
+    Fail = Callable[[Sequence[str | Exception], Sequence[str]], None]
+
+FAILED = 1
+# The release of Apache Kafka whose options are taken.
+KAFKA_RELEASE = "4.3.1"
+HELP_WIDTH = 80
+HELP_MARGIN = 40
+
+HELP = Option("help", help="Print usage information.")
+VERSION = Option("version", help="Display Kafka version.")
+BOOTSTRAP_SERVER = Option(
+    "bootstrap-server", "String: server to connect to", help="REQUIRED: The server to connect to."
+)
+COMMAND_CONFIG = Option("command-config", "String: property file", help="Properties to be passed to the admin client.")
+
+
+class Tool(NamedTuple):
+    """`command` is that of kcli, `actions` are options that are subcommands there.
+
+    `check` looks at what the table cannot say: it raises WrongCommandLine, which is answered with the help, or a
+    Failure, which ends as those of the command do. `fail` words what went wrong, each cause of it, and prints it.
+    `failed_code` is what it ends with then. `extra` is what kcli is told besides. `alone` is said of a command line
+    without a word, where that is not the purpose.
+    """
+
+    name: str
+    purpose: str
+    command: tuple[str, ...]
+    options: tuple[Option, ...]
+    fail: Fail
+    actions: Mapping[str, str] = MappingProxyType({})
+    check: Callable[[ParsedWords], None] = lambda parsed: None
+    extra: Callable[[ParsedWords], list[str]] = lambda parsed: []
+    has_output_form: bool = True
+    failed_code: int = FAILED
+    alone: str = ""
+
+
+def run_tool(tool: Tool, words: list[str]) -> int:
+    """Runs a tool; what it returns is its exit code."""
+    if not words:
+        return _explain(tool, tool.alone or tool.purpose)
+    if words == ["--version"]:
+        return _tell_version()
+    try:
+        parsed = parse_words(words, (*tool.options, HELP, VERSION))
+        if parsed.has("help"):
+            return _explain(tool, tool.purpose)
+        if parsed.has("version"):
+            return _tell_version()
+        tool.check(parsed)
+    except WrongCommandLine as wrong:
+        return _explain(tool, str(wrong))
+    except Failure as failure:
+        tool.fail(failure.causes, words)
+        return FAILED
+    return carry_out(tool.fail, words, translated(tool, parsed), tool.failed_code)
+
+
+def translated(tool: Tool, parsed: ParsedWords) -> list[str]:
+    """The command line of kcli."""
+    arguments = [*tool.command]
+    arguments += [tool.actions[option.name] for option, _ in parsed.options if option.name in tool.actions]
+    for option, value in parsed.options:
+        if option.translated and option.name not in tool.actions:
+            arguments += [option.translated] if value is None else [option.translated, value]
+    return [*arguments, *tool.extra(parsed), *(("-o", KAFKA) if tool.has_output_form else ()), *parsed.others]
+
+
+def carry_out(fail: Fail, words: Sequence[str], arguments: Sequence[str], failed_code: int = FAILED) -> int:
+    """Runs kcli's command; what it ends with becomes what Kafka's tool does."""
+    from kcli.cli import execute
+
+    try:
+        return FAILED if execute(arguments) else 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        failure = translate(error)
+        if failure is None:
+            raise
+        sys.stdout.flush()
+        fail(failure.causes, words)
+        return failed_code
+
+
+def words_of(cause: str | Exception) -> str:
+    """What a failure is in Kafka's words: a broker's own message, without what kcli says around it."""
+    from kcore.client.errors import broker_message
+
+    if isinstance(cause, Failure):
+        return cause.as_kafka or str(cause)
+    return cause if isinstance(cause, str) else broker_message(cause)
+
+
+def only_one_action(parsed: ParsedWords, actions: Iterable[str], listing: str) -> str:
+    """The one action of a command line; `listing` names them as the tool's complaint does."""
+    given = [name for name in actions if parsed.has(name)]
+    if len(given) != 1:
+        raise WrongCommandLine(f"Command must include exactly one action: {listing}")
+    return given[0]
+
+
+def require(parsed: ParsedWords, *names: str) -> None:
+    """The options that have to be there, in joptsimple's words when one is not."""
+    for name in names:
+        if not parsed.has(name):
+            raise WrongCommandLine(f'Missing required argument "[{name}]"')
+
+
+def _tell_version() -> int:
+    from kcore import __version__
+
+    print(f"{KAFKA_RELEASE} (kcli:{__version__})")
+    return 0
+
+
+def _explain(tool: Tool, message: str) -> int:
+    """The message, and the options in joptsimple's two columns."""
+    print(message, file=sys.stderr)
+    rows = [("Option", "Description"), ("------", "-----------")]
+    rows += [(_named(option), option.help) for option in sorted((*tool.options, HELP, VERSION))]
+    for name, text in rows:
+        left = textwrap.wrap(name, HELP_MARGIN - 1, subsequent_indent="  ")
+        right = textwrap.wrap(text, HELP_WIDTH - HELP_MARGIN, subsequent_indent="  ")
+        for index in range(max(len(left), len(right))):
+            first = left[index] if index < len(left) else ""
+            second = right[index] if index < len(right) else ""
+            print(f"{first:{HELP_MARGIN}}{second}".rstrip(), file=sys.stderr)
+    return FAILED
+
+
+def _named(option: Option) -> str:
+    value = f" [{option.value[1:-1]}]" if option.value.startswith("[") else f" <{option.value}>" if option.value else ""
+    return f"--{option.name}{value}"

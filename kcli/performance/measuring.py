@@ -1,0 +1,158 @@
+"""How a measurement is carried out and shown, whatever is measured: workers, live screen, comparison, result file."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import click
+
+from kcli.output import TABLE, write_object
+from kcli.performance.outcome import Outcome
+from kcli.performance.tally import Tally, Window
+from kcli.performance.workers import run_workers, shares_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from kcli.performance.live_screen import LiveScreen
+    from kcli.performance.tally import Done
+    from kcli.performance.workers import Work
+
+    OnWindow = Callable[[Window], None]
+    # An outcome of a bootstrap server; by the number of its round.
+    Measure = Callable[[str, int], Outcome]
+
+LIVE_INTERVAL_S = 0.5
+# An interval counts as full that is shorter by what a clock and a scheduler may cost.
+FULL_INTERVAL = 0.99
+
+
+class Measuring(NamedTuple):
+    """The options that all measurements share."""
+
+    output: str
+    threads: int = 1
+    processes: int = 1
+    warm_up_records: int = 0
+    live: bool | None = None
+    result_file: str | None = None
+    against: str | None = None
+    rounds: int = 3
+
+    @property
+    def workers(self) -> int:
+        return max(self.threads, self.processes)
+
+    @property
+    def is_live(self) -> bool:
+        """On a terminal, unless told otherwise."""
+        return self.live if self.live is not None else self.output == TABLE and sys.stderr.isatty()
+
+    def interval_s(self, reporting_interval_ms: int) -> float:
+        """How often workers tell how far they are."""
+        interval_s = reporting_interval_ms / 1000.0
+        return min(LIVE_INTERVAL_S, interval_s) if self.is_live else interval_s
+
+    def run(
+        self, title: str, work: Work, records: int, throughput: float = -1.0, on_window: OnWindow | None = None
+    ) -> Outcome:
+        """Measures once; windows go to the screen where there is one, and to `on_window` elsewhere."""
+        outcome = Outcome(self.warm_up_records)
+        shares = shares_of(self.workers, records, self.warm_up_records, throughput)
+        with self._screen(title, records) as screen:
+
+            def emit(event: Window | Done) -> None:
+                outcome.take(event)
+                if screen is not None:
+                    screen.take(event)
+                elif on_window is not None and isinstance(event, Window):
+                    on_window(event)
+
+            run_workers(work, shares, emit, in_processes=self.processes > 1)
+        return outcome
+
+    def _screen(self, title: str, records: int) -> AbstractContextManager[LiveScreen | None]:
+        if not self.is_live:
+            return nullcontext()
+        from kcli.performance.live_screen import LiveScreen
+
+        return LiveScreen(title, records)
+
+    def present(self, server: str, measure: Measure, print_result: Callable[[Outcome], None]) -> Outcome | None:
+        """Measures one cluster, or two in turn, and prints what came of it; None of a comparison."""
+        if self.against is not None:
+            self._compare([server, self.against], measure)
+            return None
+        outcome = measure(server, 0)
+        if self.output == TABLE:
+            print_result(outcome)
+        else:
+            write_object(outcome.summary())
+        self._write_result({**outcome.summary(), "failures": outcome.failures, "curve": outcome.curve})
+        return outcome
+
+    def _compare(self, servers: list[str], measure: Measure) -> None:
+        from kcli.performance import comparison
+
+        def summary(server: str, number: int) -> dict[str, Any]:
+            judged = measure(server, number).judged()
+            figures = f"{judged['records_per_s']:,.0f} records/s, p99 {judged['latency_ms']['p99']:.2f} ms"
+            click.echo(f"round {number + 1} of {self.rounds}: {server}: {figures}", err=True)
+            return judged
+
+        rounds = comparison.alternate(summary, servers, self.rounds)
+        result = comparison.as_json(servers, rounds)
+        self._write_result(result)
+        if self.output != TABLE:
+            write_object(result)
+            return
+        from rich.console import Console
+
+        Console(file=sys.stdout).print(comparison.table(servers, rounds))
+
+    def _write_result(self, result: dict[str, Any]) -> None:
+        if self.result_file is None:
+            return
+        import json
+
+        with open(self.result_file, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+
+
+class ProgressLines:
+    """Adds up the windows of all workers, and prints a line of them every interval; of the warm-up first."""
+
+    def __init__(
+        self,
+        interval_s: float,
+        line: Callable[[Tally, float], str],
+        echo: Callable[[str], object],
+        steady_notice: str | None = None,
+    ) -> None:
+        self._interval_s = interval_s * FULL_INTERVAL
+        self._line = line
+        self._echo = echo
+        self._steady_notice = steady_notice
+        self._is_steady = False
+        self._tally = Tally()
+        self._began_s: float | None = None
+
+    def take(self, window: Window) -> None:
+        if self._began_s is None:
+            self._began_s = window.began_s
+        self._is_steady = self._is_steady or window.steady.records > 0
+        self._tally.merge(window.steady if self._is_steady else window.all)
+        elapsed_s = window.ended_s - self._began_s
+        if elapsed_s < self._interval_s or not self._tally.records:
+            return
+        if self._is_steady and self._steady_notice is not None:
+            self._echo(self._steady_notice)
+            self._steady_notice = None
+        self._echo(self._line(self._tally, elapsed_s))
+        self._tally, self._began_s = Tally(), window.ended_s

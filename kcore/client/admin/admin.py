@@ -1,0 +1,68 @@
+"""`Admin`: everything that administrators ask of a cluster, in one object with one client.
+
+    with Admin(bootstrap_servers="localhost:9092") as admin:
+        admin.create_topics([NewTopic("orders", partitions=12)])
+
+Concurrency: one thread at a time; no thread is left behind. `kcore.client.aio.AsyncAdmin` is its asyncio twin.
+"""
+
+from __future__ import annotations
+
+from kcore.client.admin.acls import AclAdmin
+from kcore.client.admin.admin_calls import AdminCalls
+from kcore.client.admin.client_metrics import ClientMetricsAdmin
+from kcore.client.admin.client_quotas import ClientQuotaAdmin
+from kcore.client.admin.clusters import ClusterAdmin
+from kcore.client.admin.configs import ConfigAdmin
+from kcore.client.admin.features import FeatureAdmin
+from kcore.client.admin.groups import GroupAdmin
+from kcore.client.admin.log_dirs import LogDirAdmin
+from kcore.client.admin.partitions import PartitionAdmin
+from kcore.client.admin.producers import ProducerAdmin
+from kcore.client.admin.records import RecordAdmin
+from kcore.client.admin.scram_users import ScramUserAdmin
+from kcore.client.admin.topics import TopicAdmin
+from kcore.client.admin.transactions import TransactionAdmin
+from kcore.client.config.client_config import AdminConfig, ClientConfig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Self
+
+
+class Admin(
+    TopicAdmin,
+    PartitionAdmin,
+    RecordAdmin,
+    ConfigAdmin,
+    GroupAdmin,
+    LogDirAdmin,
+    FeatureAdmin,
+    ClientQuotaAdmin,
+    ScramUserAdmin,
+    AclAdmin,
+    ClientMetricsAdmin,
+    ProducerAdmin,
+    TransactionAdmin,
+    ClusterAdmin,
+):
+    """`config` is an AdminConfig, or Kafka's properties by name; keywords are the same with underscores."""
+
+    __slots__ = ()
+
+    def __init__(self, config: ClientConfig | Mapping[str, Any] | None = None, **keywords: Any) -> None:
+        from kcore.client.cluster_client import ClusterClient
+
+        settled = AdminConfig.of(config, keywords)
+        AdminCalls.__init__(self, ClusterClient.configured(settled), settled.number("default.api.timeout.ms"))
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

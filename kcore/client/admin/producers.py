@@ -1,0 +1,100 @@
+"""Producers that write to partitions, and the end of their transactions: DescribeProducers, WriteTxnMarkers (KIP-664),
+InitProducerId (KIP-360).
+
+The leader of each partition is asked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kcore.client.admin.admin_calls import AdminCalls
+from kcore.client.admin.results import failure_of, mapped
+from kcore.client.errors import ClientError
+from kcore.client.metadata.cluster import TopicPartition
+from kcore.errors import KafkaError
+from kcore.protocol import apis
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from kcore.client.admin.results import Failure
+    from kcore.protocol.message import Message
+
+NO_TRANSACTION = -1
+
+
+class ProducerState(NamedTuple):
+    """An idempotent producer as a partition's leader knows it; numbers are -1 where there is nothing to tell."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start_offset: int
+
+
+class TransactionToAbort(NamedTuple):
+    """A transaction in one partition, as `ProducerState` tells it; the epoch of the coordinator is -1 for whichever."""
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
+class ProducerAdmin(AdminCalls):
+    __slots__ = ()
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, list[ProducerState] | Failure]:
+        """Who writes to each partition."""
+
+        def fields(led: Sequence[TopicPartition]) -> dict[str, Any]:
+            return {"topics": _topics(led)}
+
+        answers = self._ask_leaders(apis.DESCRIBE_PRODUCERS, partitions, fields)
+        return mapped(answers, lambda part: [_state(producer) for producer in part.active_producers])
+
+    def abort_transaction(self, transaction: TransactionToAbort) -> None:
+        """Ends one partition's part of a transaction that hangs, by the marker that its coordinator did not write."""
+        place = transaction.partition
+        outcomes: dict[TopicPartition, Message | Failure] = {}
+        for leader in self._by_leader([place], outcomes):
+            marker = {
+                "producer_id": transaction.producer_id,
+                "producer_epoch": transaction.producer_epoch,
+                "coordinator_epoch": max(transaction.coordinator_epoch, 0),
+                "transaction_result": False,
+                "topics": _topics([place]),
+            }
+            response = self._request(apis.WRITE_TXN_MARKERS, {"markers": [marker]}, leader)
+            [part] = [part for row in response.markers for topic in row.topics for part in topic.partitions]
+            failure = failure_of(part.error_code, f"partition {place}")
+            if failure is not None:
+                raise failure
+        for outcome in outcomes.values():
+            if isinstance(outcome, (KafkaError, ClientError)):
+                raise outcome
+
+
+def _topics(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
+    numbers: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        numbers.setdefault(topic, []).append(partition)
+    return [{"name": name, "partition_indexes": found} for name, found in numbers.items()]
+
+
+def _state(producer: Message) -> ProducerState:
+    return ProducerState(
+        producer.producer_id,
+        producer.producer_epoch,
+        producer.last_sequence,
+        producer.last_timestamp,
+        producer.coordinator_epoch,
+        producer.current_txn_start_offset,
+    )

@@ -1,0 +1,70 @@
+"""Offsets of records by their time, and the end of records before an offset: ListOffsets, DeleteRecords (KIP-107).
+
+The leader of each partition is asked, one request a broker.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kcore.client.admin.admin_calls import ADMIN_TIMEOUT_MS, AdminCalls
+from kcore.client.admin.results import mapped
+from kcore.client.metadata.cluster import TopicPartition, by_topic
+from kcore.protocol import apis
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from kcore.client.admin.results import Failure
+
+# In the place of a time (OffsetSpec, KIP-405, KIP-734, KIP-1005).
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+HIGH_WATERMARK = -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+CONSUMER_REPLICA_ID = -1
+
+
+class ListedOffset(NamedTuple):
+    """An offset that belongs to a time; -1 when there is no such record."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class RecordAdmin(AdminCalls):
+    __slots__ = ()
+
+    def list_offsets(
+        self, times: Mapping[TopicPartition, int], *, isolation_level: int = READ_UNCOMMITTED
+    ) -> dict[TopicPartition, ListedOffset | Failure]:
+        """The offset that belongs to a time in ms, or to one of LATEST, EARLIEST, ..., for each partition. With
+        READ_COMMITTED the latest offset is where open transactions begin.
+        """
+
+        def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
+            return {
+                "replica_id": CONSUMER_REPLICA_ID,
+                "isolation_level": isolation_level,
+                "topics": by_topic(partitions, lambda partition: {"timestamp": times[partition]}),
+                "timeout_ms": ADMIN_TIMEOUT_MS,
+            }
+
+        answers = self._ask_leaders(apis.LIST_OFFSETS, times, fields)
+        return mapped(answers, lambda part: ListedOffset(part.offset, part.timestamp, part.leader_epoch))
+
+    def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Failure]:
+        """Deletes what lies before an offset, or before HIGH_WATERMARK, in each partition: where it starts now."""
+
+        def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
+            topics = by_topic(partitions, lambda partition: {"offset": offsets[partition]})
+            return {"topics": topics, "timeout_ms": ADMIN_TIMEOUT_MS}
+
+        answers = self._ask_leaders(apis.DELETE_RECORDS, offsets, fields)
+        return mapped(answers, lambda part: int(part.low_watermark))

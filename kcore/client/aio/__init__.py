@@ -1,0 +1,1 @@
+"""The asyncio twins of the clients: the same methods, awaited."""

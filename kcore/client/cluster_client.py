@@ -1,0 +1,136 @@
+"""What a tool knows of the cluster, and asks it: a Requester with look-ups of leaders and coordinators.
+
+Owned by one thread, which polls while it waits. A broker that cannot be reached fails the call at once when nothing
+else is left to try: waiting longer is the caller's decision, taken with `retrying`.
+"""
+
+from __future__ import annotations
+
+from kcore.client.config.connection_settings import connection_settings
+from kcore.client.errors import (
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UnknownPartition,
+    UnknownTopic,
+    broker_error,
+)
+from kcore.client.metadata.cluster import NO_CLUSTER, Cluster, Node, TopicDescription, TopicPartition, cluster_from
+from kcore.client.network.addresses import USE_ALL_DNS_IPS, bootstrap_addresses
+from kcore.client.network.network_client import NetworkClient
+from kcore.client.network.requester import REQUEST_TIMEOUT_MS, Requester
+from kcore.protocol import apis
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Self
+
+    from kcore.client.config.client_config import ClientConfig
+
+GROUP_KEY_TYPE = 0
+
+
+class ClusterClient(Requester):
+    """A client of the cluster behind some bootstrap servers; `settings` are those of NetworkClient."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        *,
+        client_id: str = "kcli",
+        request_timeout_ms: float = REQUEST_TIMEOUT_MS,
+        client_dns_lookup: str = USE_ALL_DNS_IPS,
+        **settings: Any,
+    ) -> None:
+        servers = bootstrap_addresses(bootstrap_servers, client_dns_lookup)
+        network = NetworkClient(servers, client_id=client_id, **settings)
+        super().__init__(network, client_id=client_id, request_timeout_ms=request_timeout_ms)
+        self.cluster = NO_CLUSTER
+
+    @classmethod
+    def configured(cls, config: ClientConfig) -> Self:
+        """With what a client's configuration says of connections, requests and repetitions."""
+        client = cls(
+            config.texts("bootstrap.servers"),
+            client_id=config["client.id"],
+            request_timeout_ms=config.number("request.timeout.ms"),
+            client_dns_lookup=config["client.dns.lookup"],
+            **connection_settings(config),
+        )
+        client.retries = config.number("retries")
+        client.retry_backoff_ms = config.number("retry.backoff.ms")
+        client.retry_backoff_max_ms = config.number("retry.backoff.max.ms")
+        return client
+
+    def update_metadata(
+        self, topics: Iterable[str] | None = None, *, allow_auto_topic_creation: bool = False
+    ) -> Cluster:
+        """Asks for the given topics, or for all of them, and remembers what it learns; errors stay in the answer."""
+        fields = {
+            "topics": None if topics is None else [{"name": topic} for topic in topics],
+            "allow_auto_topic_creation": allow_auto_topic_creation,
+        }
+        response = self.request(apis.METADATA, fields)
+        if response.error_code:
+            raise broker_error(response.error_code, "metadata")
+        newer = cluster_from(response)
+        self.cluster = self.cluster.merged_with(newer)
+        return newer
+
+    def partitions_of(self, topic: str, *, allow_auto_topic_creation: bool = False) -> list[int]:
+        """The partitions of a topic; waits for one that is just being created."""
+        known = self.cluster.topics.get(topic)
+        if known is None or known.error_code:
+            known = self._describe(topic, allow_auto_topic_creation)
+        return [info.partition for info in known.partitions]
+
+    def _describe(self, topic: str, allow_auto_topic_creation: bool) -> TopicDescription:
+        def attempt() -> TopicDescription:
+            newer = self.update_metadata([topic], allow_auto_topic_creation=allow_auto_topic_creation)
+            description = newer.topics[topic]
+            if description.error_code == UNKNOWN_TOPIC_OR_PARTITION and not allow_auto_topic_creation:
+                raise UnknownTopic(topic)
+            if description.error_code:
+                raise broker_error(description.error_code, f"topic {topic}")
+            return description
+
+        return self.retrying(attempt)
+
+    def leader_of(self, partition: TopicPartition) -> Node:
+        """The broker that leads a partition, looked up when it is not known."""
+        leader = self.cluster.leader_of(partition)
+        if leader is not None:
+            return leader
+
+        def attempt() -> Node:
+            description = self._describe(partition.topic, allow_auto_topic_creation=False)
+            if all(info.partition != partition.partition for info in description.partitions):
+                raise UnknownPartition(partition.topic, partition.partition, len(description.partitions))
+            found = self.cluster.leader_of(partition)
+            if found is None:
+                raise broker_error(LEADER_NOT_AVAILABLE, f"partition {partition}")
+            return found
+
+        return self.retrying(attempt)
+
+    def forget_leader(self, topic: str) -> None:
+        """The next look-up asks the cluster: what is remembered of the topic has proved wrong."""
+        topics = {name: known for name, known in self.cluster.topics.items() if name != topic}
+        self.cluster = self.cluster._replace(topics=topics)
+
+    def group_coordinator(self, group_id: str) -> Node:
+        """The broker that coordinates a group."""
+
+        def attempt() -> Node:
+            response = self.request(apis.FIND_COORDINATOR, {"key": group_id, "key_type": GROUP_KEY_TYPE})
+            if response.error_code:
+                raise broker_error(response.error_code, f"group {group_id}", response.error_message)
+            return Node(response.node_id, response.host, response.port)
+
+        return self.retrying(attempt)
+
+    def __enter__(self) -> ClusterClient:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

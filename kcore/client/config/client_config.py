@@ -1,0 +1,188 @@
+"""The configuration of one client: what it was given, typed, with Kafka's defaults for the rest.
+
+    ProducerConfig({"bootstrap.servers": "localhost:9092", "linger.ms": 5})
+    ProducerConfig(bootstrap_servers="localhost:9092", linger_ms=5)
+
+Values are strings, as in a properties file, or Python's own: numbers, booleans, lists; where Kafka names a Java class
+(serializers, partitioners, interceptors), the object or function itself. What cannot be is a ConfigException, which
+names the configuration, the rule and the remedy; what is odd but harmless is in `warnings`, each once, to be shown by
+whoever makes the client.
+
+Immutable once made: any thread reads at any time.
+Facts: ConfigDef, AbstractConfig, CommonClientConfigs, ProducerConfig, ConsumerConfig, AdminClientConfig of Kafka 4.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from kcore.client.config import admin_keys, connection_keys, consumer_keys, producer_keys, security_keys
+from kcore.client.config.admin_rules import settle_admin
+from kcore.client.config.connection_rules import settle_connections
+from kcore.client.config.consumer_rules import settle_consumer
+from kcore.client.config.given_value import typed_value
+from kcore.client.config.producer_rules import settle_producer
+from kcore.config.definition import HIDDEN_VALUE, ConfigException, ConfigKey, index_by_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Self
+
+# Clients without a client.id are numbered, so that a broker's log and metrics tell them apart.
+_NUMBERS = count(1)
+
+
+class ClientConfig:
+    """Access by Kafka's names: `config["batch.size"]`; the methods say what type the caller expects."""
+
+    KIND = "client"
+    KEYS: Mapping[str, ConfigKey] = {}
+
+    __slots__ = ("_given", "_values", "unknown", "warnings")
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **keywords: Any) -> None:
+        given = dict(properties or {})
+        for keyword, value in keywords.items():
+            name = keyword.replace("_", ".")
+            if name not in self.KEYS:
+                raise ConfigException(f"{keyword} is not a configuration of the {self.KIND}{self._hint(name)}")
+            if name in given:
+                raise ConfigException(f"{name} is given twice, by its name and as {keyword}: leave one out")
+            given[name] = value
+        self.unknown = {name: value for name, value in given.items() if name not in self.KEYS}
+        self.warnings = [
+            f"{name} is not a configuration of the {self.KIND}{self._hint(name)}; it is ignored"
+            for name in sorted(self.unknown)
+        ]
+        self._given = {name: typed_value(self.KEYS[name], given[name]) for name in given if name in self.KEYS}
+        self._values: dict[str, Any] = {}
+        self._note_unused_settings()
+        settle_connections(self)
+        self._settle()
+
+    @classmethod
+    def of(cls, config: ClientConfig | Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> Self:
+        """What a client's constructor was given: a configuration as it is, or properties and keywords."""
+        if not isinstance(config, ClientConfig):
+            return cls(config, **keywords)
+        if not isinstance(config, cls):
+            raise ConfigException(f"a {cls.KIND} cannot use the configuration of a {config.KIND}")
+        if keywords:
+            raise ConfigException(f"{', '.join(keywords)}: a finished configuration takes nothing beside it")
+        return config
+
+    def _settle(self) -> None:
+        """Checks what several configurations have to be together, and derives what follows from others."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._values:
+            return self._values[name]
+        return self._given[name] if name in self._given else self.KEYS[name].default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.KEYS)
+
+    def __len__(self) -> int:
+        return len(self.KEYS)
+
+    def is_set(self, name: str) -> bool:
+        """Whether a configuration was given, with whatever value."""
+        return name in self._given
+
+    def settle(self, name: str, value: Any) -> None:
+        """Sets what follows from other configurations; for the rules, while the configuration is made."""
+        self._values[name] = value
+
+    def number(self, name: str) -> int:
+        """The value of an integer key."""
+        value = self[name]
+        assert isinstance(value, int), name
+        return value
+
+    def flag(self, name: str) -> bool:
+        """The value of a boolean key."""
+        value = self[name]
+        assert isinstance(value, bool), name
+        return value
+
+    def text(self, name: str) -> str | None:
+        """The value of a string key."""
+        value = self[name]
+        assert value is None or isinstance(value, str), name
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The value of a key that lists strings."""
+        value = self[name]
+        assert isinstance(value, tuple), name
+        return value
+
+    def objects(self, name: str) -> tuple[Any, ...]:
+        """The value of a key that lists classes: each by its name, or itself."""
+        value = self[name]
+        assert isinstance(value, tuple), name
+        return value
+
+    def shown(self) -> dict[str, str]:
+        """What was given, as it may be logged: secrets are hidden."""
+        return {
+            name: HIDDEN_VALUE if self.KEYS[name].is_sensitive else str(value) for name, value in self._given.items()
+        }
+
+    def _note_unused_settings(self) -> None:
+        self.warnings += [
+            f"{name} has no effect in this version"
+            for name, value in self._given.items()
+            if not self.KEYS[name].is_used and value != self.KEYS[name].default
+        ]
+
+    def _hint(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        dotted = name.replace("_", ".")
+        near = [dotted] if dotted in self.KEYS else get_close_matches(dotted, self.KEYS, 1, 0.8)
+        return f"; is {near[0]} meant?" if near else ""
+
+
+class ProducerConfig(ClientConfig):
+    """Of a producer."""
+
+    KIND = "producer"
+    KEYS = index_by_name(connection_keys.KEYS, security_keys.KEYS, producer_keys.KEYS)
+
+    __slots__ = ()
+
+    def _settle(self) -> None:
+        settle_producer(self)
+        if not self["client.id"]:
+            self.settle("client.id", f"producer-{self['transactional.id'] or next(_NUMBERS)}")
+
+
+class ConsumerConfig(ClientConfig):
+    """Of a consumer."""
+
+    KIND = "consumer"
+    KEYS = index_by_name(connection_keys.KEYS, security_keys.KEYS, consumer_keys.KEYS)
+
+    __slots__ = ()
+
+    def _settle(self) -> None:
+        settle_consumer(self)
+        if not self["client.id"]:
+            parts = [self["group.id"], self["group.instance.id"] or str(next(_NUMBERS))]
+            self.settle("client.id", "-".join(["consumer", *(part for part in parts if part)]))
+
+
+class AdminConfig(ClientConfig):
+    """Of an admin client."""
+
+    KIND = "admin client"
+    KEYS = index_by_name(connection_keys.KEYS, security_keys.KEYS, admin_keys.KEYS)
+
+    __slots__ = ()
+
+    def _settle(self) -> None:
+        settle_admin(self)
+        if not self["client.id"]:
+            self.settle("client.id", f"adminclient-{next(_NUMBERS)}")

@@ -1,0 +1,64 @@
+"""What configurations of all clients have to be together (CommonClientConfigs, ClientUtils)."""
+
+from __future__ import annotations
+
+from kcore.config.definition import ConfigException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.client.config.client_config import ClientConfig
+
+MAX_PORT = 65_535
+# Pauses grow from the first to the second; below that they do not grow.
+GROWING = (
+    ("retry.backoff.ms", "retry.backoff.max.ms"),
+    ("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms"),
+)
+
+
+def settle_connections(config: ClientConfig) -> None:
+    """ConfigException for what cannot connect; sets the longer reconnect pause that follows from the shorter."""
+    if config["security.protocol"].upper() != "PLAINTEXT":
+        raise ConfigException(
+            f"security.protocol={config['security.protocol']}: no client speaks TLS or SASL in this version; "
+            "use a PLAINTEXT listener"
+        )
+    if config.is_set("bootstrap.servers"):
+        config.settle("bootstrap.servers", tuple(map(_server, config.texts("bootstrap.servers"))))
+    if config.is_set("reconnect.backoff.ms") and not config.is_set("reconnect.backoff.max.ms"):
+        config.settle("reconnect.backoff.max.ms", config["reconnect.backoff.ms"])
+    for first, last in GROWING:
+        if config.number(first) > config.number(last):
+            config.warnings.append(f"{first} is {config[first]} and counts as {config[last]}, like {last}")
+            config.settle(first, config[last])
+
+
+def require_bootstrap_servers(config: ClientConfig) -> None:
+    """Kafka's complaint where no broker is named."""
+    if config.is_set("bootstrap.servers") and not config.texts("bootstrap.servers"):
+        raise ConfigException(
+            "Configuration 'bootstrap.servers' must not be empty. Name a broker or more: HOST:PORT,HOST:PORT"
+        )
+    if not config.texts("bootstrap.servers"):
+        raise ConfigException(
+            'Missing required configuration "bootstrap.servers" which has no default value. Name a broker or more: '
+            "HOST:PORT,HOST:PORT"
+        )
+
+
+def _server(text: str) -> str:
+    """One of bootstrap.servers as HOST:PORT; the name of a protocol before it, as in listeners, says nothing."""
+    server = text.rpartition("://")[2]
+    host, colon, port = server.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit()) or (":" in host and not _is_bracketed(host)):
+        raise ConfigException(
+            f"Invalid url in bootstrap.servers: {text}; a broker is written HOST:PORT, with brackets around an "
+            "IPv6 address"
+        )
+    if len(port) > len(str(MAX_PORT)) or int(port) > MAX_PORT:
+        raise ConfigException(f"Invalid port in bootstrap.servers: {text}; a port is at most {MAX_PORT}")
+    return server
+
+
+def _is_bracketed(host: str) -> bool:
+    return host.startswith("[") and host.endswith("]")

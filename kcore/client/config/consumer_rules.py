@@ -1,0 +1,59 @@
+"""What a consumer's configurations have to be together (ConsumerConfig, Heartbeat).
+
+Without a group there is nothing to commit to: enable.auto.commit is off then, unless it was asked for.
+"""
+
+from __future__ import annotations
+
+from kcore.client.config.connection_rules import require_bootstrap_servers
+from kcore.config.definition import ConfigException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.client.config.client_config import ClientConfig
+
+CLASSIC, CONSUMER = "classic", "consumer"
+# What is the member's in one protocol is the broker's in the other (KIP-848).
+NOT_CLASSIC = ("group.remote.assignor", "share.acknowledgement.mode", "share.acquire.mode")
+NOT_CONSUMER = (
+    "partition.assignment.strategy",
+    "heartbeat.interval.ms",
+    "session.timeout.ms",
+    "share.acknowledgement.mode",
+    "share.acquire.mode",
+)
+
+
+def settle_consumer(config: ClientConfig) -> None:
+    """ConfigException in Kafka's words, with the remedy, for the first rule that is not kept."""
+    require_bootstrap_servers(config)
+    config.settle("group.protocol", config["group.protocol"].lower())
+    protocol = config["group.protocol"]
+    for name in NOT_CLASSIC if protocol == CLASSIC else NOT_CONSUMER:
+        if config.is_set(name):
+            other = CONSUMER if protocol == CLASSIC else CLASSIC
+            remedy = "leave it out" if name.startswith("share.") else f"leave it out or set group.protocol={other}"
+            raise ConfigException(f"{name} cannot be set when group.protocol={protocol.upper()}: {remedy}")
+    _settle_group(config)
+
+
+def _settle_group(config: ClientConfig) -> None:
+    group_id = config["group.id"]
+    if group_id is None:
+        if config.is_set("enable.auto.commit") and config.flag("enable.auto.commit"):
+            raise ConfigException(
+                "enable.auto.commit cannot be set to true when default group id (null) is used: set group.id too"
+            )
+        config.settle("enable.auto.commit", False)
+        return
+    if not group_id.strip():
+        raise ConfigException(
+            "The configured group.id should not be an empty string or whitespace: name a group, or leave it out for a "
+            "consumer without one"
+        )
+    heartbeat_ms, session_ms = config.number("heartbeat.interval.ms"), config.number("session.timeout.ms")
+    if config["group.protocol"] == CLASSIC and heartbeat_ms >= session_ms:
+        raise ConfigException(
+            f"Heartbeat must be set lower than the session timeout: heartbeat.interval.ms is {heartbeat_ms} and "
+            f"session.timeout.ms {session_ms}; a third of it is usual"
+        )

@@ -1,0 +1,73 @@
+"""What the fetcher cannot decide by itself: events of partitions and of brokers, for the Consumer's background."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from kcore.errors import NONE, TABLE
+
+_NAMES = {code: name for code, name, _, _ in TABLE}
+
+
+class EventKind(Enum):
+    # The log has no such offset: nothing more is fetched until a `seek`.
+    OUT_OF_RANGE = "out of range"
+    # The log was truncated behind what was read (KIP-320): likewise.
+    DIVERGED = "diverged"
+    # The broker does not lead the partition, or knows it under another id or epoch: metadata is old. It is asked again.
+    LEADER_MOVED = "leader moved"
+    UNKNOWN_TOPIC = "unknown topic"
+    # A replica nearer to `client.rack` (KIP-392): `set_read_replica` says which node it is.
+    PREFERRED_REPLICA = "preferred replica"
+    # Anything else, authorization too; it is asked again.
+    FAILED = "failed"
+    # A broker could not be reached, or did not answer.
+    NODE_FAILED = "node failed"
+
+
+class FetchEvent(NamedTuple):
+    """Of a partition, or with NODE_FAILED of a node; -1 is nothing."""
+
+    kind: EventKind
+    partition: tuple[str, int] | None
+    error_code: int = NONE
+    offset: int = -1
+    leader_id: int = -1
+    leader_epoch: int = -1
+    diverging_epoch: int = -1
+    diverging_end_offset: int = -1
+    preferred_read_replica: int = -1
+    node: int = -1
+
+    @property
+    def error_name(self) -> str:
+        return _NAMES.get(self.error_code, f"error {self.error_code}")
+
+
+_LEADER_ERRORS = frozenset(
+    {
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_OR_FOLLOWER",
+        "REPLICA_NOT_AVAILABLE",
+        "KAFKA_STORAGE_ERROR",
+        "OFFSET_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+    }
+)
+_TOPIC_ERRORS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+
+
+def kind_of(error_code: int, diverging_epoch: int, preferred_read_replica: int) -> EventKind:
+    """Which event an answer is."""
+    name = _NAMES.get(error_code, "")
+    if name == "OFFSET_OUT_OF_RANGE":
+        return EventKind.OUT_OF_RANGE
+    if name in _LEADER_ERRORS:
+        return EventKind.LEADER_MOVED
+    if name in _TOPIC_ERRORS:
+        return EventKind.UNKNOWN_TOPIC
+    if error_code != NONE:
+        return EventKind.FAILED
+    return EventKind.DIVERGED if diverging_epoch >= 0 else EventKind.PREFERRED_REPLICA

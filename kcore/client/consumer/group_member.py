@@ -1,0 +1,126 @@
+"""What a member of a group is under either protocol: identity, errors, callbacks that are due, requests to be taken.
+
+`consumer_coordinator.py` has the classic protocol, `consumer_membership.py` that of KIP-848; the Consumer and
+OffsetCommits know little more than this. A state machine without I/O, driven under the consumer's lock; see
+broker_request.py.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from kcore.client.consumer.broker_request import Backoff
+from kcore.client.consumer.rebalance_callback import CallbackKind, CallbackQueue, RebalanceCallback
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.client.consumer.broker_request import BrokerRequest
+    from kcore.client.consumer.consumer_metadata import ConsumerMetadata
+    from kcore.client.consumer.coordinator_lookup import CoordinatorLookup
+    from kcore.client.consumer.group_settings import GroupMetadata, GroupSettings
+    from kcore.client.consumer.subscription_state import SubscriptionState
+
+
+class GroupMember(ABC):
+    """`error` is what the application has to hear of; with `is_fatal` nothing more is done."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        subscriptions: SubscriptionState,
+        metadata: ConsumerMetadata,
+        lookup: CoordinatorLookup,
+    ) -> None:
+        self._settings = settings
+        self._subscriptions = subscriptions
+        self._metadata = metadata
+        self._lookup = lookup
+        self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
+        self._callbacks = CallbackQueue(subscriptions)
+        # Made and not yet taken by `poll`.
+        self._outbox: list[BrokerRequest] = []
+        self.rebalances = 0
+        # Whether the word of its leaving is on its way.
+        self.is_leaving = False
+        self.error: Exception | None = None
+        self.is_fatal = False
+
+    # What others ask
+
+    @property
+    @abstractmethod
+    def group_metadata(self) -> GroupMetadata: ...
+
+    @property
+    @abstractmethod
+    def can_commit(self) -> bool:
+        """Whether the coordinator would, as far as is known, take a commit of this member."""
+
+    @property
+    @abstractmethod
+    def is_rebalancing(self) -> bool: ...
+
+    @abstractmethod
+    def commit_refused(self, metadata: GroupMetadata, code: int) -> None:
+        """A commit of the member as it was then got an error that says something of its membership."""
+
+    def take_error(self) -> Exception | None:
+        error = self.error
+        if not self.is_fatal:
+            self.error = None
+        return error
+
+    # The application's side
+
+    @abstractmethod
+    def polled(self, now_ms: float) -> None:
+        """The application called `poll`: its member lives, and joins if it was thrown out."""
+
+    @property
+    @abstractmethod
+    def is_out(self) -> bool:
+        """Whether the member was given up for want of polls."""
+
+    @property
+    def has_callbacks(self) -> bool:
+        return bool(self._callbacks)
+
+    def next_callback(self) -> RebalanceCallback | None:
+        return self._callbacks.next()
+
+    def callback_done(self, callback: RebalanceCallback, now_ms: float) -> None:
+        self._callbacks.done(callback)
+        if not self._callbacks:
+            self._callbacks_done(callback.kind)
+
+    @abstractmethod
+    def _callbacks_done(self, last: CallbackKind | None = None) -> None:
+        """The application has carried out what it had to, `last` as the last thing; None where there was nothing."""
+
+    # Time
+
+    def poll(self, now_ms: float) -> list[BrokerRequest]:
+        if not self.is_fatal and self._subscriptions.is_auto_assigned:
+            self._go_on(now_ms)
+        requests, self._outbox = self._outbox, []
+        return requests
+
+    @abstractmethod
+    def _go_on(self, now_ms: float) -> None:
+        """Does what is due, while there is a subscription."""
+
+    @abstractmethod
+    def wake_ms(self) -> float: ...
+
+    # Leaving
+
+    def begin_leaving(self) -> RebalanceCallback | None:
+        """What the application has to do before `leave`: for `unsubscribe` and `close`."""
+        self._callbacks.clear()
+        owned = tuple(self._subscriptions.assigned)
+        if not owned or not self._subscriptions.is_auto_assigned:
+            return None
+        return RebalanceCallback(CallbackKind.REVOKED if self.can_commit else CallbackKind.LOST, owned)
+
+    @abstractmethod
+    def leave(self, reason: str, *, is_closing: bool = False) -> None: ...

@@ -1,0 +1,16 @@
+"""The thread that takes records."""
+
+from libc.stdint cimport int64_t
+from kcore.client.consumer.fetch_session cimport FetchTarget
+from kcore.client.consumer.fetch_targets cimport FetchTargets
+from kcore.client.consumer.fetched_partition cimport FetchedPartition, FetchedStatus
+
+
+cdef class RecordReader(FetchTargets):
+    cdef FetchedPartition* current   # what is being read; the reader's alone
+
+    cdef bint advance(self) noexcept nogil
+    cdef bint takes_back_starvation(self) noexcept nogil
+    cdef void settle(self, FetchedStatus status) noexcept nogil
+    cdef int wait_for_records(self, int64_t deadline_ns) except -1
+    cdef object failure_of_current(self, FetchTarget* target)

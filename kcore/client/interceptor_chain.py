@@ -1,0 +1,59 @@
+"""`interceptor.classes`: objects of the application's that see records and what becomes of them (KIP-42).
+
+Whichever of the methods an interceptor has are called. What one raises is logged and does no harm: the next one goes on
+with what the last that worked answered. Concurrency: each method on whichever thread calls the chain.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import ConfigException
+from kcore.logger import get_logger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeVar
+
+    Seen = TypeVar("Seen")
+
+LOG = get_logger("kcore.client.interceptors")
+
+
+class InterceptorChain:
+    """Interceptors in the order of the configuration: classes, which are made here, or objects."""
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        for each in given:
+            if isinstance(each, str):
+                raise ConfigException(
+                    f"Invalid value {each} for configuration interceptor.classes: give classes or objects of Python"
+                )
+        self._chain = [each() if isinstance(each, type) else each for each in given]
+
+    def __bool__(self) -> bool:
+        return bool(self._chain)
+
+    def close(self) -> None:
+        self._tell("close")
+
+    def _pass(self, method: str, seen: Seen) -> Seen:
+        """Shows something to one after another, each what the one before made of it; None leaves it as it was."""
+        for interceptor in self._chain:
+            answer = self._call(interceptor, method, seen)
+            seen = seen if answer is None else answer
+        return seen
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        for interceptor in self._chain:
+            self._call(interceptor, method, *arguments)
+
+    @staticmethod
+    def _call(interceptor: Any, method: str, *arguments: Any) -> Any:
+        called = getattr(interceptor, method, None)
+        if called is None:
+            return None
+        try:
+            return called(*arguments)
+        except Exception as error:
+            LOG.warn("Error executing interceptor %s.%s: %s", type(interceptor).__name__, method, error)
+            return None

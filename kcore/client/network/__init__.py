@@ -1,0 +1,1 @@
+"""A client's connections to brokers, without the GIL: frames, versions, order, deadlines."""

@@ -1,0 +1,81 @@
+"""Why a request got no answer, in words: the engine's status and failure as one of the client's exceptions."""
+
+from __future__ import annotations
+
+import os
+
+from kcore.client.errors import BrokerUnreachable, ClientError, ClientTimeout, broker_error
+from kcore.client.network import encoded_request
+from kcore.errors import KafkaError
+from kcore.protocol import apis
+
+# FailureKind of kcore/client/network/connection.pxd.
+(
+    NONE,
+    ERRNO,
+    END,
+    NAME,
+    SETUP_TIMEOUT,
+    REQUEST_TIMEOUT,
+    SIZE,
+    UNASKED,
+    CORRELATION,
+    HEADER,
+    VERSIONS,
+    MEMORY,
+    IDLE,
+    CLOSED,
+) = range(14)
+VERSIONS_UNREADABLE = -1000
+
+Failure = tuple[int, int, int]
+
+
+def failure_text(failure: Failure) -> str:
+    """Why a connection ended, or could not be made."""
+    kind, detail, due = failure
+    if kind == ERRNO:
+        return os.strerror(detail)
+    if kind == NAME:
+        from kcore.client.network.name_resolution import lookup_error_text
+
+        return lookup_error_text(detail)
+    if kind == SIZE:
+        return f"a response of {detail} bytes: this is not a Kafka broker's port, or it is more than may be received"
+    if kind == CORRELATION:
+        return f"answer {detail} where {due} was due"
+    if kind in (HEADER, REQUEST_TIMEOUT):
+        what = "unreadable header of the answer to" if kind == HEADER else "no answer in time to"
+        return f"{what} {api_name(detail)}"
+    if kind == VERSIONS:
+        return "unreadable ApiVersions response" if detail == VERSIONS_UNREADABLE else _refusal(detail)
+    return {
+        END: "the broker closed the connection",
+        SETUP_TIMEOUT: "no connection in time",
+        UNASKED: "an answer that nobody asked for",
+        MEMORY: "no memory for a connection or a response",
+        IDLE: "the connection was idle",
+        CLOSED: "the client is closed",
+    }.get(kind, "no connection")
+
+
+def _refusal(code: int) -> str:
+    error = broker_error(code, "ApiVersions")
+    assert isinstance(error, KafkaError)
+    return str(error)
+
+
+def api_name(key: int) -> str:
+    api = apis.BY_KEY.get(key)
+    return api.name if api is not None else f"API {key}"
+
+
+def request_error(status: int, failure: Failure, server: str, api: str) -> ClientError:
+    """The exception of a request that the engine finished with another status than OK."""
+    if status == encoded_request.TIMED_OUT:
+        return ClientTimeout(f"{server}: no answer to {api} in time")
+    if status == encoded_request.CLOSED:
+        return BrokerUnreachable(f"{server}: the client is closed")
+    if status == encoded_request.UNSENT and failure[0] in (NONE, SETUP_TIMEOUT):
+        return ClientTimeout(f"{server}: no connection in time")
+    return BrokerUnreachable(f"{server}: {failure_text(failure)}")

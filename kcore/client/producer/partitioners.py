@@ -1,0 +1,48 @@
+"""`partitioner.class`: the native partitioners by name, or a callable of one's own.
+
+A custom partitioner is called with the topic, the serialized key (or None) and the number of partitions, and answers a
+partition; or it is an object with a method `partition` of the same form.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import ConfigException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    CustomPartitioner = Callable[[str, bytes | None, int], int]
+
+# PartitionerKind of kcore/client/producer/partitioner.pxd.
+BUILT_IN, ROUND_ROBIN, UNIFORM_STICKY = range(3)
+PACKAGE = "org.apache.kafka.clients.producer."
+NAMED = {
+    "RoundRobinPartitioner": ROUND_ROBIN,
+    "round_robin": ROUND_ROBIN,
+    "UniformStickyPartitioner": UNIFORM_STICKY,
+    "uniform_sticky": UNIFORM_STICKY,
+    "default": BUILT_IN,
+    "internals.DefaultPartitioner": BUILT_IN,
+}
+
+
+def partitioner_of(given: Any) -> tuple[int, CustomPartitioner | None]:
+    """The native kind, and the callable that comes before it where there is one."""
+    if given is None:
+        return BUILT_IN, None
+    if isinstance(given, str):
+        short = given.removeprefix(PACKAGE)
+        if short not in NAMED:
+            raise ConfigException(
+                f"Invalid value {given} for configuration partitioner.class: Class {given} could not be found. Give "
+                f"one of {', '.join(NAMED)}, or a callable of topic, key and number of partitions"
+            )
+        return NAMED[short], None
+    made = given() if isinstance(given, type) else given
+    method = getattr(made, "partition", None)
+    custom: CustomPartitioner = method if callable(method) else made
+    if not callable(custom):
+        raise ConfigException(f"Invalid value {given!r} for configuration partitioner.class: it cannot be called")
+    return BUILT_IN, custom

@@ -1,0 +1,70 @@
+"""The producer id of an idempotent producer: asked for once, and again when its epochs are used up."""
+
+from __future__ import annotations
+
+from kcore.client.clock import now_ms
+from kcore.errors import by_code
+from kcore.protocol import apis
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kcore.client.config.client_config import ProducerConfig
+    from kcore.client.errors import ClientError
+    from kcore.client.network.requester import Requester
+    from kcore.client.producer.producer import Producer
+    from kcore.protocol.message import Message
+
+
+class ProducerIdRequest:
+    """Wanted, asked for, answered; what fails for a while is repeated after `retry.backoff.ms`, doubling."""
+
+    def __init__(self, requester: Requester, config: ProducerConfig) -> None:
+        self._requester = requester
+        self._timeout_ms: int = config["transaction.timeout.ms"]
+        self._backoff_ms: float = config["retry.backoff.ms"]
+        self._backoff_max_ms: float = config["retry.backoff.max.ms"]
+        self._is_wanted = True
+        self._is_asked = False
+        self._failures = 0
+        self._not_before_ms = 0.0
+
+    def want(self) -> None:
+        self._is_wanted = True
+
+    def wait_ms(self) -> float:
+        """Until something is to be done."""
+        if not self._is_wanted or self._is_asked:
+            return float("inf")
+        return max(0.0, self._not_before_ms - now_ms())
+
+    def turn(self, producer: Producer) -> None:
+        if self.wait_ms() > 0:
+            return
+        self._is_asked = True
+
+        def on_response(response: Message | None, error: ClientError | None) -> None:
+            self._take(producer, response, error)
+
+        fields = {"transactional_id": None, "transaction_timeout_ms": self._timeout_ms}
+        self._requester.send(None, apis.INIT_PRODUCER_ID, fields, on_response)
+
+    def _take(self, producer: Producer, response: Message | None, error: ClientError | None) -> None:
+        self._is_asked = False
+        if response is not None and response.error_code == 0:
+            self._is_wanted = False
+            self._failures = 0
+            producer.set_producer_id(response.producer_id, response.producer_epoch)
+        elif response is not None and not by_code(response.error_code).retriable:
+            self._is_wanted = False
+            producer.fail(response.error_code, True)
+        elif error is not None and not error.retriable:
+            # The broker has no InitProducerId: it is older than idempotence.
+            self._is_wanted = False
+            producer.fail(UNSUPPORTED_VERSION, True)
+        else:
+            pause_ms = min(self._backoff_ms * 2.0 ** min(self._failures, 20), self._backoff_max_ms)
+            self._not_before_ms = now_ms() + pause_ms
+            self._failures += 1
+
+
+UNSUPPORTED_VERSION = 35

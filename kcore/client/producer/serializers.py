@@ -1,0 +1,80 @@
+"""What makes bytes of keys and values: `key.serializer` and `value.serializer`.
+
+A serializer is a callable of the topic and the value, or an object with Kafka's method `serialize(topic, value)`;
+Java's class names of the simple ones are taken too. None is never serialized: it is a null key, or a tombstone.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kcore.config.definition import ConfigException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Serializer = Callable[[str, Any], bytes]
+
+PACKAGE = "org.apache.kafka.common.serialization."
+
+
+def _string(topic: str, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"topic {topic}: a StringSerializer takes a str, not a {type(value).__name__}")
+    return value.encode()
+
+
+def _bytes(topic: str, value: Any) -> bytes:
+    return bytes(memoryview(value))
+
+
+def _packed(form: str) -> Serializer:
+    pack = struct.Struct(form).pack
+
+    def serialize(topic: str, value: Any) -> bytes:
+        return pack(value)
+
+    return serialize
+
+
+def _json(topic: str, value: Any) -> bytes:
+    import json
+
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+NAMED: dict[str, Serializer | None] = {
+    "bytes": None,
+    "ByteArraySerializer": None,
+    "BytesSerializer": _bytes,
+    "string": _string,
+    "StringSerializer": _string,
+    "ShortSerializer": _packed(">h"),
+    "IntegerSerializer": _packed(">i"),
+    "LongSerializer": _packed(">q"),
+    "FloatSerializer": _packed(">f"),
+    "DoubleSerializer": _packed(">d"),
+    "json": _json,
+}
+
+
+def serializer_of(name: str, given: Any) -> Serializer | None:
+    """The callable of a configuration's value; None where bytes are sent as they are."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        short = given.removeprefix(PACKAGE)
+        if short not in NAMED:
+            raise ConfigException(
+                f"Invalid value {given} for configuration {name}: Class {given} could not be found. Give one of "
+                f"{', '.join(NAMED)}, or a callable of the topic and the value"
+            )
+        return NAMED[short]
+    made = given() if isinstance(given, type) else given
+    method = getattr(made, "serialize", None)
+    serialize: Serializer | None = method if callable(method) else made
+    if not callable(serialize):
+        raise ConfigException(f"Invalid value {given!r} for configuration {name}: it cannot be called")
+    return serialize

@@ -1,0 +1,29 @@
+"""A thread of the application that waits, without the GIL, for what the network thread will do.
+
+A waiter lives on the waiting thread's stack and stands in a list that a mutex guards; whoever serves it writes its
+eventfd. `wait_for` is interrupted by signals, so that Ctrl-C works while a producer's buffer is full.
+"""
+
+from libc.stdint cimport int64_t
+
+cdef struct Waiter:
+    int event                  # an eventfd
+    int64_t wanted             # bytes, or the number of a batch: what the list's owner compares
+    void* subject              # the batch waited for, where it is one
+    Waiter* next
+    Waiter* previous
+
+cdef struct WaitList:
+    Waiter* first
+    Waiter* last
+
+# With the GIL. The eventfd is made here and closed by `waiter_close`.
+cdef int waiter_open(Waiter* waiter) except -1
+cdef void waiter_close(Waiter* waiter) noexcept
+# Waits until the waiter was told, or until `deadline_ns` (CLOCK_MONOTONIC); whether it was told. Raises what a signal's
+# handler raises.
+cdef bint wait_for(Waiter* waiter, int64_t deadline_ns) except -1
+# Under the list's mutex.
+cdef void waiter_join(WaitList* waiters, Waiter* waiter) noexcept nogil
+cdef void waiter_leave(WaitList* waiters, Waiter* waiter) noexcept nogil
+cdef void waiter_tell(Waiter* waiter) noexcept nogil

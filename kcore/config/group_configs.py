@@ -1,0 +1,59 @@
+"""What a single group may be given of its own at run time (KIP-848; `GroupConfig` of Kafka 4.3, resource type GROUP).
+
+A group may be configured before it is there. Each configuration has a broker's behind it, `group.` and its name, which
+speaks where the group has none, and bounds among the broker's. Those of share and streams groups, which are not served,
+are unknown.
+"""
+
+from __future__ import annotations
+
+from kcore.config.definition import INT, ConfigException, ConfigKey, index_by_name
+from kcore.config.validators import at_least
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kcore.config.broker import BrokerConfig
+
+HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
+SESSION_TIMEOUT = "consumer.session.timeout.ms"
+# With the broker's configurations that bound it, in the order in which they are looked at.
+BOUNDS = {
+    HEARTBEAT_INTERVAL: ("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    SESSION_TIMEOUT: ("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+}
+GROUP_KEYS: dict[str, ConfigKey] = index_by_name(
+    (ConfigKey(HEARTBEAT_INTERVAL, INT, 5_000, at_least(1)), ConfigKey(SESSION_TIMEOUT, INT, 45_000, at_least(1)))
+)
+
+
+def broker_key_of(name: str) -> str:
+    """The broker's configuration behind a group's."""
+    return f"group.{name}"
+
+
+def group_number(broker: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
+    """The value that counts for a group with these overrides."""
+    text = overrides.get(name)
+    return broker.number(broker_key_of(name)) if text is None else int(text)
+
+
+def validate_group_overrides(broker: BrokerConfig, overrides: Mapping[str, str]) -> None:
+    """ConfigException, in Kafka's words, for what a group cannot be configured to."""
+    for name, text in overrides.items():
+        key = GROUP_KEYS.get(name)
+        if key is None:
+            raise ConfigException(f"Unknown group config name: {name}")
+        key.parse(text)
+    for name, (lowest, highest) in BOUNDS.items():
+        # A broker's own value may lie outside: its bounds are for groups.
+        value = group_number(broker, overrides, name)
+        if name in overrides and value < broker.number(lowest):
+            raise ConfigException(f"{name} must be greater than or equal to {lowest}")
+        if name in overrides and value > broker.number(highest):
+            raise ConfigException(f"{name} must be less than or equal to {highest}")
+    if overrides and group_number(broker, overrides, SESSION_TIMEOUT) <= group_number(
+        broker, overrides, HEARTBEAT_INTERVAL
+    ):
+        raise ConfigException(f"{SESSION_TIMEOUT} must be greater than {HEARTBEAT_INTERVAL}")

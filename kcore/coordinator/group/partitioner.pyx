@@ -1,0 +1,27 @@
+"""The partition of `__consumer_offsets` a group belongs to: Java's `String.hashCode`, made positive, modulo the count.
+
+Every broker and every tool must agree on it, for ever; the hash runs over UTF-16 code units. Native, because every
+request of a group asks for it.
+"""
+
+from libc.stdint cimport INT32_MIN, int32_t, uint32_t
+
+
+def java_hash_code(str text not None) -> int:
+    """`String.hashCode()`, as a signed 32-bit number."""
+    cdef uint32_t value = 0
+    cdef Py_UCS4 character
+    for character in text:
+        if character > 0xFFFF:
+            # Two units, a surrogate pair.
+            value = 31 * value + (0xD800 + ((<uint32_t>character - 0x10000) >> 10))
+            value = 31 * value + (0xDC00 + ((<uint32_t>character - 0x10000) & 0x3FF))
+        else:
+            value = 31 * value + <uint32_t>character
+    return <int32_t>value
+
+
+def partition_for(str group_id not None, int32_t partition_count) -> int:
+    """The partition of a group (Kafka's `GroupMetadataManager.partitionFor`; the smallest integer counts as 0)."""
+    cdef int32_t value = java_hash_code(group_id)
+    return (0 if value == INT32_MIN else abs(value)) % partition_count

@@ -1,0 +1,24 @@
+"""CreateAcls, key 30: new access control entries.
+
+Version  1  patterns of names (KIP-290)
+         2  flexible
+         3  users as resources (KIP-373)
+"""
+
+REQUEST = """
+creations                  []      0+
+    resource_type          int8    0+
+    resource_name          string  0+
+    resource_pattern_type  int8    1+  default=3
+    principal              string  0+
+    host                   string  0+
+    operation              int8    0+
+    permission_type        int8    0+
+"""
+
+RESPONSE = """
+throttle_time_ms   int32   0+
+results            []      0+
+    error_code     int16   0+
+    error_message  string  0+  nullable
+"""

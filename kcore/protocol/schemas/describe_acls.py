@@ -1,0 +1,31 @@
+"""DescribeAcls, key 29: which access control entries there are.
+
+Version  1  patterns of names (KIP-290)
+         2  flexible
+         3  users as resources (KIP-373)
+"""
+
+REQUEST = """
+resource_type_filter  int8    0+
+resource_name_filter  string  0+  nullable
+pattern_type_filter   int8    1+  default=3
+principal_filter      string  0+  nullable
+host_filter           string  0+  nullable
+operation             int8    0+
+permission_type       int8    0+
+"""
+
+RESPONSE = """
+throttle_time_ms         int32   0+
+error_code               int16   0+
+error_message            string  0+  nullable
+resources                []      0+
+    resource_type        int8    0+
+    resource_name        string  0+
+    pattern_type         int8    1+  default=3
+    acls                 []      0+
+        principal        string  0+
+        host             string  0+
+        operation        int8    0+
+        permission_type  int8    0+
+"""

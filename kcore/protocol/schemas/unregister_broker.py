@@ -1,0 +1,11 @@
+"""UnregisterBroker, key 64: takes a broker that is gone out of the cluster (KIP-631)."""
+
+REQUEST = """
+broker_id  int32  0+
+"""
+
+RESPONSE = """
+throttle_time_ms  int32   0+
+error_code        int16   0+
+error_message     string  0+  nullable
+"""

@@ -1,0 +1,6 @@
+from kcore.coordinator.group.session_table import SessionTable
+from kcore.network.socket_server import SocketServer
+
+class HeartbeatPath:
+    def __init__(self, sessions: SessionTable, server: SocketServer) -> None: ...
+    def install(self) -> None: ...

@@ -1,0 +1,139 @@
+"""What the driver asks of the cluster: which partitions there are, and which offsets belong to places in them.
+
+One Metadata request an age, one ListOffsets a broker; a failure that may pass is tried again a few times, and each try
+ends by the client's own deadline (`kafka.default.api.timeout.ms`), so that planning never waits for ever.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kcore import uuid
+from kcore.client.admin.admin import Admin
+from kcore.client.admin.records import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
+from kcore.client.admin.results import failures, succeeded
+from kcore.client.errors import ClientError
+from kcore.client.metadata.cluster import TopicPartition
+from kcore.errors import KafkaError
+from kspark.offset_policy import EARLIEST_OFFSET, LATEST_OFFSET
+from kspark.options import OptionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeVar
+
+    from kcore.client.metadata.cluster import TopicDescription
+    from kspark.offset_policy import Place
+    from kspark.source_options import SourceOptions, Wanted
+
+    Result = TypeVar("Result")
+
+NO_MATCH = -1
+
+
+class ClusterView:
+    """Of one source; used by one thread. Close it."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._admin = Admin(options.client)
+        self._isolation = (
+            READ_COMMITTED if options.client.get("isolation.level") == "read_committed" else READ_UNCOMMITTED
+        )
+        self._partitions: dict[TopicPartition, bytes] = {}
+        self._asked_s = -float("inf")
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def partitions(self) -> dict[TopicPartition, bytes]:
+        """What is to be read, with the ids of its topics; not asked again before it has its age."""
+        if time.monotonic() - self._asked_s >= self._options.metadata_age_ms / 1000:
+            topics = self._retrying(lambda: self._admin.list_topics(include_internal=True))
+            self._partitions = selected(self._options.wanted, topics)
+            self._asked_s = time.monotonic()
+        return self._partitions
+
+    def forget(self) -> None:
+        """The next question for partitions is put to the cluster."""
+        self._asked_s = -float("inf")
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._offsets(dict.fromkeys(partitions, EARLIEST))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._offsets(dict.fromkeys(partitions, LATEST))
+
+    def starts(self, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
+        """Raises OptionError where a time has no record and `startingOffsetsByTimestampStrategy` is error."""
+        return self._resolved(places, at_end=self._options.without_match_at_end)
+
+    def ends(self, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
+        """A time without a record is after the last one."""
+        return self._resolved(places, at_end=True)
+
+    def _resolved(self, places: Mapping[TopicPartition, Place], *, at_end: bool) -> dict[TopicPartition, int]:
+        times = {partition: _time_of(place) for partition, place in places.items()}
+        found = self._offsets({partition: one for partition, one in times.items() if one is not None})
+        without = [partition for partition, offset in found.items() if offset == NO_MATCH]
+        if without and not at_end:
+            raise OptionError(
+                f"{', '.join(map(str, without))}: no record is as late as the time that reading is to start at; set an "
+                "earlier one, or startingOffsetsByTimestampStrategy to latest"
+            )
+        found.update(self.latest(without))
+        return {partition: found.get(partition, place.offset or 0) for partition, place in places.items()}
+
+    def _offsets(self, times: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        if not times:
+            return {}
+
+        def ask() -> dict[TopicPartition, int]:
+            answers = self._admin.list_offsets(times, isolation_level=self._isolation)
+            for failure in failures(answers).values():
+                raise failure
+            return {partition: listed.offset for partition, listed in succeeded(answers).items()}
+
+        return self._retrying(ask)
+
+    def _retrying(self, act: Callable[[], Result]) -> Result:
+        for left in range(self._options.offset_retries, -1, -1):
+            try:
+                return act()
+            except (ClientError, KafkaError) as error:
+                if not left or not error.retriable:
+                    raise
+                time.sleep(self._options.offset_retry_ms / 1000)
+        raise AssertionError("the last try returns or raises")
+
+
+def _time_of(place: Place) -> int | None:
+    """What ListOffsets is asked with; None for an offset that needs no asking."""
+    if place.timestamp_ms is not None:
+        return place.timestamp_ms
+    return {EARLIEST_OFFSET: EARLIEST, LATEST_OFFSET: LATEST}.get(place.offset or 0)
+
+
+def selected(wanted: Wanted, topics: Iterable[TopicDescription]) -> dict[TopicPartition, bytes]:
+    """The partitions that are to be read; `assign` names its own.
+
+    OptionError for topics that are named and not there: a pattern may wait for them.
+    """
+    there = {topic.name: topic for topic in topics}
+    if wanted.partitions is not None:
+        ids = {name: topic.topic_id for name, topic in there.items()}
+        return {partition: ids.get(partition.topic, uuid.ZERO) for partition in wanted.partitions}
+    if wanted.pattern is not None:
+        names = {name for name, topic in there.items() if not topic.is_internal and wanted.pattern.fullmatch(name)}
+    else:
+        names = set(wanted.topics or ())
+        missing = sorted(names - there.keys())
+        if missing:
+            raise OptionError(
+                f"subscribe names {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not there: create "
+                "them first, or wait for them with subscribePattern"
+            )
+    return {
+        TopicPartition(name, info.partition): there[name].topic_id for name in names for info in there[name].partitions
+    }

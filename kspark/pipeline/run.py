@@ -1,0 +1,196 @@
+"""Runs a pipeline: starts every sink, watches them, and stops them with their batches finished.
+
+Spark's own `stop` interrupts the batch that runs. So the sources of kcli are told first that nothing new is to be read
+(`drainFile`): a query that is then seen between two triggers has no batch to lose. What other sources bring may begin
+one in that moment; it is then made again from the checkpoint by the next run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark import InheritableThread
+from pyspark.sql import functions
+
+from kspark.pipeline.definition import AVAILABLE_NOW, ONCE
+from kspark.pipeline.frames import OURS, blamed
+from kspark.pipeline.progress import ROWS_OUT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from kspark.pipeline.definition import Pipeline, Sink
+    from kspark.pipeline.frames import Frames
+    from kspark.pipeline.metrics import Totals
+
+UPDATE = "update"
+LOOK_S = 0.25
+# How long a batch that runs when the pipeline is stopped may take to its end.
+PATIENCE_S = 60.0
+# Spark gives the Python process of a stream's source ten seconds to start, which no setting changes, and which it may
+# need longer for on a machine that is busy. Nothing was read then.
+WORKER_IS_LATE = "Python worker failed to connect back"
+MOST_LATE_STARTS = 10
+
+
+class Running(NamedTuple):
+    sink: Sink
+    query: StreamingQuery
+
+
+class Run:
+    """Of a pipeline whose frames are built."""
+
+    def __init__(self, pipeline: Pipeline, frames: Frames, totals: Totals | None = None) -> None:
+        self._pipeline = pipeline
+        self._frames = frames
+        self._totals = totals
+        self._running: list[Running] = []
+        self._stops = threading.Event()
+        self._is_cut_off = False
+        self._late_starts_left = MOST_LATE_STARTS
+
+    def start(self) -> None:
+        """Sinks of what is read once are written here and now, unless it is to end; the others go on behind."""
+        for sink in self._pipeline.sinks:
+            frame = self._frames.of_sink(sink)
+            if self._stops.is_set():
+                return
+            with blamed(f"sinks.{sink.name}"):
+                if frame.isStreaming:
+                    self._running.append(self._begun(sink))
+                else:
+                    self._write_once(sink, frame)
+
+    def _begun(self, sink: Sink) -> Running:
+        return Running(sink, self._writer(sink, self._frames.of_sink(sink)).start())
+
+    def _write_once(self, sink: Sink, frame: DataFrame) -> None:
+        """On a thread of its own, since a signal can neither be heeded in a call to Spark nor be raised into it."""
+        failures: list[Exception] = []
+
+        def write() -> None:
+            try:
+                _write(sink, frame)
+            except Exception as error:
+                failures.append(error)
+
+        thread = InheritableThread(write)
+        thread.start()
+        while thread.is_alive() and not self._stops.is_set():
+            thread.join(LOOK_S)
+        if thread.is_alive():
+            self._is_cut_off = True
+            frame.sparkSession.sparkContext.cancelAllJobs()
+            thread.join()
+        elif failures:
+            raise failures[0]
+
+    def _writer(self, sink: Sink, frame: DataFrame) -> DataStreamWriter:
+        checkpoint = os.path.join(self._pipeline.checkpoint, sink.name)
+        frame = frame.observe(ROWS_OUT, functions.count(functions.lit(1)).alias(ROWS_OUT))
+        writer = frame.writeStream.queryName(sink.name).outputMode(sink.mode).option("checkpointLocation", checkpoint)
+        if sink.format == OURS and sink.mode == UPDATE:
+            # A topic takes updates like any records; but Spark has no word for a Python sink to say so.
+            writer = writer.foreachBatch(lambda batch, _: _write(sink, batch))
+        else:
+            writer = writer.format(sink.format).options(**sink.options)
+        if sink.path is not None:
+            writer = writer.option("path", sink.path)
+        if sink.partition_by:
+            writer = writer.partitionBy(*sink.partition_by)
+        if sink.trigger == AVAILABLE_NOW:
+            return writer.trigger(availableNow=True)
+        if sink.trigger == ONCE:
+            return writer.trigger(once=True)
+        return writer if sink.trigger is None else writer.trigger(processingTime=sink.trigger)
+
+    def end_soon(self) -> None:
+        """Has `watch` return; for signal handlers, as it asks nothing of Spark."""
+        self._stops.set()
+
+    def watch(self) -> Iterator[list[Running]]:
+        """What runs, whenever a batch has ended, until every query has; what one fails with ends all.
+
+        PipelineError says which sink it was.
+        """
+        seen: list[int] = []
+        while self._goes_on() and not self._stops.is_set():
+            batches = self._look()
+            if batches != seen:
+                seen = batches
+                yield self._running
+            self._stops.wait(LOOK_S)
+        if self._running and self._look() != seen:
+            yield self._running
+
+    def _look(self) -> list[int]:
+        """The last batch of each, counted."""
+        if self._totals is not None:
+            for one in self._running:
+                self._totals.take(one.sink.name, one.query)
+        return [_last_batch(one.query) for one in self._running]
+
+    def _goes_on(self) -> bool:
+        """Whether a query runs. Those whose worker was late do anew; what another failed with is raised."""
+        runs = False
+        for number, one in enumerate(self._running):
+            if one.query.isActive:
+                runs = True
+            elif (failure := one.query.exception()) is not None:
+                with blamed(f"sinks.{one.sink.name}"):
+                    if WORKER_IS_LATE not in str(failure) or not self._late_starts_left:
+                        one.query.awaitTermination()
+                    elif not self._stops.is_set():
+                        self._late_starts_left -= 1
+                        self._running[number] = self._begun(one.sink)
+                        runs = True
+        return runs
+
+    def stop(self) -> bool:
+        """Each query at the end of the batch that it is at; whether all of them were, and none had to be cut off."""
+        drain = Path(self._frames.drain_file)
+        drain.touch()
+        try:
+            return self._stop_between_batches()
+        finally:
+            drain.unlink()
+
+    def _stop_between_batches(self) -> bool:
+        before = {one.sink.name: _last_batch(one.query) for one in self._running}
+        deadline = time.monotonic() + PATIENCE_S
+        left = [one for one in self._running if one.query.isActive]
+        while left and time.monotonic() < deadline:
+            for one in left:
+                if not one.query.status["isTriggerActive"] or (
+                    not self._frames.is_drained and _last_batch(one.query) != before[one.sink.name]
+                ):
+                    one.query.stop()
+            left = [one for one in left if one.query.isActive]
+            if left:
+                time.sleep(LOOK_S / 10)
+        for one in left:
+            one.query.stop()
+        return not left and not self._is_cut_off
+
+
+def _last_batch(query: StreamingQuery) -> int:
+    progress: Any = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
+
+
+def _write(sink: Sink, frame: DataFrame) -> None:
+    writer = frame.write.format(sink.format).mode("append").options(**sink.options)
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    writer.save(sink.path)

@@ -1,0 +1,213 @@
+"""What a source is to read, from where to where, and how: the options of Spark's Kafka source, checked."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kcore.client.metadata.cluster import TopicPartition
+from kspark.offset_policy import (
+    AT_EARLIEST,
+    AT_LATEST,
+    EARLIEST_OFFSET,
+    LATEST_OFFSET,
+    OffsetPolicy,
+    Place,
+    everywhere,
+    policy_of_offsets,
+    policy_of_timestamps,
+    policy_of_word,
+)
+from kspark.options import OptionError, Options
+from kspark.schema import HEADERS, RECORD_COLUMNS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SERVERS = "bootstrap.servers"
+STRATEGIES = ("assign", "subscribe", "subscribePattern")
+# The source keeps positions, decodes and commits itself.
+KEPT_SETTINGS = {
+    "auto.offset.reset": "where reading begins is startingOffsets",
+    "enable.auto.commit": "offsets are in the checkpoint; commitGroup commits them for others to see",
+    "key.deserializer": "keys are bytes; convert them in the DataFrame",
+    "value.deserializer": "values are bytes; convert them in the DataFrame",
+    "interceptor.classes": "nothing may come between the topic and the DataFrame",
+}
+DEFAULT_DELAY = "15m"
+# A file on the driver that a pipeline makes when its queries are to end after the batches that they are at.
+DRAIN_FILE = "drainFile"
+DURATION = re.compile(r"\s*(\d+)\s*(ms|s|sec|second|m|min|minute|h|hour|d|day)s?\s*", re.IGNORECASE)
+UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Wanted(NamedTuple):
+    """Which topics: exactly one of the three is given."""
+
+    partitions: frozenset[TopicPartition] | None = None
+    topics: frozenset[str] | None = None
+    pattern: re.Pattern[str] | None = None
+
+
+class SourceOptions(NamedTuple):
+    """Times in ms; `client` are the settings of the consumer, without what the source settles itself."""
+
+    client: dict[str, str]
+    wanted: Wanted
+    starting: OffsetPolicy
+    ending: OffsetPolicy
+    # Where a time has no record: at the end, or an error.
+    without_match_at_end: bool
+    fail_on_data_loss: bool
+    columns: tuple[str, ...]
+    most_offsets_per_trigger: int | None
+    least_offsets_per_trigger: int | None
+    trigger_delay_ms: int
+    least_tasks: int | None
+    most_offsets_per_task: int | None
+    poll_timeout_ms: int
+    offset_retries: int
+    offset_retry_ms: int
+    commit_group: str | None
+    metadata_age_ms: int
+    pushes_filters: bool
+    # While this file is there, a stream finds nothing new.
+    drain_file: str | None
+
+
+def source_options(given: dict[str, str], *, is_streaming: bool) -> SourceOptions:
+    """OptionError for what cannot be."""
+    options = Options(given)
+    least, most = (options.number(f"{name}OffsetsPerTrigger", at_least=1) for name in ("min", "max"))
+    if least is not None and most is not None and least > most:
+        raise OptionError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")
+    return SourceOptions(
+        client=_client(options),
+        wanted=_wanted(options),
+        starting=_starting(options, is_streaming),
+        ending=_ending(options, is_streaming),
+        without_match_at_end=_strategy(options),
+        fail_on_data_loss=options.flag("failOnDataLoss", True),
+        columns=columns_of(options),
+        most_offsets_per_trigger=most,
+        least_offsets_per_trigger=least,
+        trigger_delay_ms=_duration("maxTriggerDelay", options.text("maxTriggerDelay", DEFAULT_DELAY)),
+        least_tasks=options.number("minPartitions", at_least=1),
+        most_offsets_per_task=options.number("maxRecordsPerPartition", at_least=1),
+        poll_timeout_ms=options.number("kafkaConsumer.pollTimeoutMs", at_least=1) or 120_000,
+        offset_retries=_or(options.number("fetchOffset.numRetries", at_least=0), 3),
+        offset_retry_ms=_or(options.number("fetchOffset.retryIntervalMs", at_least=0), 10),
+        commit_group=options.text("commitGroup"),
+        metadata_age_ms=_or(options.number("metadataMaxAgeMs", at_least=0), 0 if not is_streaming else 30_000),
+        pushes_filters=options.flag("pushFilters", False),
+        drain_file=options.text(DRAIN_FILE),
+    )
+
+
+def _or(given: int | None, default: int) -> int:
+    return default if given is None else given
+
+
+def _client(options: Options) -> dict[str, str]:
+    settings = options.of_client()
+    if not settings.get(SERVERS):
+        raise OptionError("kafka.bootstrap.servers must name the cluster, such as localhost:9092")
+    for name, reason in KEPT_SETTINGS.items():
+        if name in settings:
+            raise OptionError(f"kafka.{name} is not for this source: {reason}")
+    return settings
+
+
+def _wanted(options: Options) -> Wanted:
+    given = [name for name in STRATEGIES if name in options]
+    if len(given) != 1:
+        raise OptionError(f"one of {', '.join(STRATEGIES)} must be given, not {' and '.join(given) or 'none'}")
+    name = given[0]
+    text = (options.text(name) or "").strip()
+    if name == "assign":
+        return Wanted(partitions=_assigned(options.document(name)))
+    if name == "subscribe":
+        topics = frozenset(topic.strip() for topic in text.split(",") if topic.strip())
+        if not topics:
+            raise OptionError("subscribe must name at least one topic, and more with commas between them")
+        return Wanted(topics=topics)
+    if not text:
+        raise OptionError("subscribePattern must be a regular expression that topics match as a whole")
+    try:
+        return Wanted(pattern=re.compile(text))
+    except re.error as error:
+        raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from None
+
+
+def _assigned(document: Any) -> frozenset[TopicPartition]:
+    try:
+        found = frozenset(TopicPartition(topic, int(one)) for topic, numbers in document.items() for one in numbers)
+    except (AttributeError, TypeError, ValueError):
+        found = frozenset()
+    if not found:
+        raise OptionError('assign must be a JSON object of topics and their partitions, such as {"orders": [0, 1]}')
+    return found
+
+
+def _policy(options: Options, which: str) -> OffsetPolicy | None:
+    """Kafka's order: a time for all, then times, then offsets; None when nothing is said."""
+    time_ms = options.number(f"{which}Timestamp", at_least=0)
+    if time_ms is not None:
+        return everywhere(f"{which}Timestamp", Place(None, time_ms))
+    name = f"{which}OffsetsByTimestamp"
+    if name in options:
+        return policy_of_timestamps(name, options.document(name))
+    name = f"{which}Offsets"
+    text = options.text(name)
+    if text is None:
+        return None
+    return policy_of_word(name, text) or policy_of_offsets(name, options.document(name))
+
+
+def _starting(options: Options, is_streaming: bool) -> OffsetPolicy:
+    policy = _policy(options, "starting")
+    if policy is None:
+        return everywhere("startingOffsets", AT_LATEST if is_streaming else AT_EARLIEST)
+    if not is_streaming and policy.mentions(LATEST_OFFSET):
+        raise OptionError(f"{policy.option} must not be latest (-1) in a batch, which would read nothing")
+    return policy
+
+
+def _ending(options: Options, is_streaming: bool) -> OffsetPolicy:
+    policy = _policy(options, "ending")
+    if policy is None:
+        return everywhere("endingOffsets", AT_LATEST)
+    if is_streaming:
+        raise OptionError(f"{policy.option} is for batches: a stream has no end")
+    if policy.mentions(EARLIEST_OFFSET):
+        raise OptionError(f"{policy.option} must not be earliest (-2): nothing lies before it")
+    return policy
+
+
+def _strategy(options: Options) -> bool:
+    given = options.text("startingOffsetsByTimestampStrategy", "error") or ""
+    if given.lower() not in ("error", "latest"):
+        raise OptionError(f"startingOffsetsByTimestampStrategy must be error or latest, not {given!r}")
+    return given.lower() == "latest"
+
+
+def columns_of(options: Options) -> tuple[str, ...]:
+    """In the order of the schema, whatever order they were asked for in."""
+    everything = (*RECORD_COLUMNS, HEADERS) if options.flag("includeHeaders", False) else RECORD_COLUMNS
+    given = options.text("columns")
+    if given is None:
+        return everything
+    asked = {name.strip().lower() for name in given.split(",") if name.strip()}
+    known = {name.lower(): name for name in (*RECORD_COLUMNS, HEADERS)}
+    if not asked or asked - set(known):
+        raise OptionError(f"columns must be some of {', '.join(known.values())}, not {given!r}")
+    return tuple(name for lower, name in known.items() if lower in asked)
+
+
+def _duration(name: str, text: str | None) -> int:
+    match = DURATION.fullmatch(text or "")
+    if match is None:
+        raise OptionError(f"{name} must be a time such as 500ms, 30s or 15m, not {text!r}")
+    unit = match[2].lower()
+    return int(match[1]) * UNIT_MS["ms" if unit == "ms" else unit[0]]

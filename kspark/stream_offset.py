@@ -1,0 +1,53 @@
+"""A streaming query's offset: where each partition was read to, as Spark keeps it in the checkpoint.
+
+    {"orders": {"0": 42, "1": 17}, "@topic-ids": {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}}
+
+As Spark's own Kafka source writes it, with the ids of the topics beside it: a topic that was deleted and created again
+is another topic, whatever its offsets are. `@` is in no topic's name. Two offsets are equal when their JSON is, so that
+topics and partitions are in order.
+"""
+
+from __future__ import annotations
+
+from kcore import uuid
+from kcore.client.metadata.cluster import TopicPartition
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+TOPIC_IDS = "@topic-ids"
+
+
+class StreamOffset:
+    """`offsets` are those of the next records; `topic_ids` lacks topics whose broker gives none."""
+
+    def __init__(self, offsets: Mapping[TopicPartition, int], topic_ids: Mapping[str, bytes]) -> None:
+        self.offsets = dict(offsets)
+        self.topic_ids = {topic: topic_id for topic, topic_id in topic_ids.items() if topic_id != uuid.ZERO}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> StreamOffset:
+        """Raises ValueError for what this source never wrote."""
+        try:
+            offsets = {
+                TopicPartition(topic, int(number)): int(offset)
+                for topic, partitions in document.items()
+                if topic != TOPIC_IDS
+                for number, offset in partitions.items()
+            }
+            ids = {topic: uuid.from_text(text) for topic, text in document.get(TOPIC_IDS, {}).items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the checkpoint has an offset that is none of this source's ({error}): {document}"
+            ) from error
+        return cls(offsets, ids)
+
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for partition in sorted(self.offsets):
+            found.setdefault(partition.topic, {})[str(partition.partition)] = self.offsets[partition]
+        if self.topic_ids:
+            found[TOPIC_IDS] = {topic: uuid.to_text(self.topic_ids[topic]) for topic in sorted(self.topic_ids)}
+        return found
