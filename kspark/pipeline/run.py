@@ -41,6 +41,8 @@ PATIENCE_S = 60.0
 # need longer for on a machine that is busy. Nothing was read then.
 WORKER_IS_LATE = "Python worker failed to connect back"
 MOST_LATE_STARTS = 10
+# What a query's status begins with until its sources are there.
+STARTS = "Initializing"
 
 
 class Running(NamedTuple):
@@ -69,11 +71,20 @@ class Run:
             with blamed(f"sinks.{sink.name}"):
                 if frame.isStreaming:
                     self._running.append(self._begun(sink))
+                    self._await_sources(self._running[-1].query)
                 else:
                     self._write_once(sink, frame)
 
     def _begun(self, sink: Sink) -> Running:
         return Running(sink, self._writer(sink, self._frames.of_sink(sink)).start())
+
+    def _await_sources(self, query: StreamingQuery) -> None:
+        """Two queries never start at once: Spark's Python sources have one map of environment variables in a session,
+        which each start fills without a lock (`PythonStreamingSourceRunner.init`). Filled twice at the same time, its
+        size is wrong from then on, and no task of either query can be serialized.
+        """
+        while is_starting(query) and not self._stops.is_set():
+            self._stops.wait(LOOK_S / 10)
 
     def _write_once(self, sink: Sink, frame: DataFrame) -> None:
         """On a thread of its own, since a signal can neither be heeded in a call to Spark nor be raised into it."""
@@ -182,6 +193,11 @@ class Run:
         for one in left:
             one.query.stop()
         return not left and not self._is_cut_off
+
+
+def is_starting(query: StreamingQuery) -> bool:
+    """Whether its sources are still to come."""
+    return query.isActive and query.status["message"].startswith(STARTS)
 
 
 def _last_batch(query: StreamingQuery) -> int:

@@ -9,7 +9,7 @@ import time
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from kspark.pipeline.run import MOST_LATE_STARTS, WORKER_IS_LATE
+from kspark.pipeline.run import MOST_LATE_STARTS, WORKER_IS_LATE, is_starting
 
 LOOK_S = 0.02
 
@@ -18,7 +18,7 @@ def begun(writer: DataStreamWriter) -> StreamingQuery:
     """A query whose sources are there, or that has ended; started anew where its worker was late."""
     query = writer.start()
     for _ in range(MOST_LATE_STARTS):
-        while query.isActive and query.status["message"].startswith("Initializing"):
+        while is_starting(query):
             time.sleep(LOOK_S)
         if query.isActive or WORKER_IS_LATE not in str(query.exception()):
             break
