@@ -132,6 +132,8 @@ cdef class Fetcher(RecordReader):
                 pthread_mutex_lock(&self.lock)
             elif session.retry_ns > now_ns:
                 look_ns = min(look_ns, session.retry_ns)
+        if self.takes_back_starvation():
+            look_ns = now_ns              # the reader made room while a request was handed over
         self.look_ns = look_ns
         pthread_mutex_unlock(&self.lock)
         return look_ns
