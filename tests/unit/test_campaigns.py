@@ -96,7 +96,7 @@ def test_only_seeds_of_unchanged_packages_count(
     git("commit", "--allow-empty", "-m", "elsewhere")
     run_campaign(run_of([]), ledger, 60, 7)
     assert ledger.total_since_change(["setup.py"]).count == 12
-    git("commit", "--amend", "-m", "elsewhere, by another name")
+    git("commit", "--amend", "--allow-empty", "-m", "elsewhere, by another name")
     assert ledger.total_since_change(["setup.py"]).count == 12, "the commit's name is no matter"
     (tmp_path / "setup.py").write_text("2")
     run_campaign(run_of([]), ledger, 60, 2)
