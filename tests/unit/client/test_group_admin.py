@@ -10,7 +10,7 @@ import pytest
 from kcore.client.admin.groups import GroupAdmin, GroupDescription
 from kcore.client.cluster_client import ClusterClient
 from kcore.client.consumer.consumer_protocol import encode_assignment
-from kcore.client.errors import ClientTimeout
+from kcore.client.errors import BrokerUnreachable, ClientTimeout
 from kcore.client.metadata.cluster import TopicPartition
 from kcore.errors import CoordinatorLoadInProgressError, GroupAuthorizationFailedError, GroupIdNotFoundError
 from kcore.protocol import apis
@@ -200,4 +200,6 @@ def test_requests_that_are_not_answered_fail_each(peer: ScriptedPeer) -> None:
     peer.answers[apis.OFFSET_FETCH.key] = lambda version, request: None
     with ClusterClient(peer.address, request_timeout_ms=300) as client:
         outcomes = GroupAdmin(client).committed_offsets(["a", "b"])
-    assert [type(outcome) for outcome in outcomes.values()] == [ClientTimeout, ClientTimeout]
+    # The connection is given up with the first; of that the second may hear before its own time is over.
+    assert isinstance(outcomes["a"], ClientTimeout)
+    assert isinstance(outcomes["b"], ClientTimeout | BrokerUnreachable)
