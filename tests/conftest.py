@@ -13,6 +13,7 @@ import shutil
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -43,6 +44,7 @@ NEEDS = {
     "man": ("man", "man-db"),
     "setpriv": ("setpriv", "util-linux"),
 }
+A_WORKER_CRASHED = pytest.StashKey[bool]()
 # Apache Kafka is run from its jars.
 APACHE_KAFKA = ("java", "mvn", "setpriv")
 
@@ -59,6 +61,17 @@ def pytest_collection_finish() -> None:
     # Ten thousand tests are a third of a million objects that stay: who collects garbage need not go through them.
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(sched: Any) -> None:
+    sched.config.stash[A_WORKER_CRASHED] = True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Not as a test that failed: .ci/run plays some of those again.
+    if session.config.stash.get(A_WORKER_CRASHED, False):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
