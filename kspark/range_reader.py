@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 
 # Positions move past gaps without a record: how often they are looked at meanwhile.
 LOOK_MS = 50.0
-# A topic that was deleted stays so: whoever reads it late must not be the one who makes it anew.
-DEFAULT_SETTINGS = {"allow.auto.create.topics": "false"}
+DEFAULT_SETTINGS = {
+    # A topic that was deleted stays so: whoever reads it late must not be the one who makes it anew.
+    "allow.auto.create.topics": "false",
+    # What is read was there when it was planned. A fetch ahead that waits behind the last record would only hold up the
+    # worker's next range, whose fetch has to wait for its end.
+    "fetch.max.wait.ms": "10",
+}
 SOURCE_SETTINGS = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
 GROUP_SETTINGS = ("group.id", "group.instance.id", "group.protocol")
 
