@@ -148,7 +148,8 @@ def test_a_group_goes_on_where_it_committed(server: str, protocol: str, topic: s
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_members_share_what_there_is(server: str, topic: str, strategy: str) -> None:
-    share(server, CLASSIC, topic, partition_assignment_strategy=[strategy])
+    # A heartbeat tells members to join again: what they wait for here.
+    share(server, CLASSIC, topic, partition_assignment_strategy=[strategy], heartbeat_interval_ms=300)
 
 
 def test_members_share_what_there_is_under_the_consumer_protocol(server: str, protocol: str, topic: str) -> None:
