@@ -51,4 +51,6 @@ cdef class Fetcher(RecordReader):
     cdef void back_off(self, FetchTarget* target, int64_t now_ns) noexcept nogil
     cdef void node_failed(self, FetchSession* session, int64_t now_ns) noexcept nogil
     cdef void tell_failure(self, FetchSession* session) noexcept nogil
+    # Whoever takes events'
+    cdef bint take_failed_node(self, int32_t* node) noexcept nogil    # under the mutex
     cdef object event_from(self, const FetchTarget* target, const PendingEvent* event)

@@ -428,31 +428,41 @@ cdef class Fetcher(RecordReader):
         cdef FetchTarget* target
         cdef PendingEvent event
         cdef list events = []
-        cdef int32_t i
-        cdef bint failed
-        while True:
+        cdef int32_t node = 0
+        cdef bint is_found = True
+        cdef bint is_assigned = False
+        while is_found:
             with nogil:
                 pthread_mutex_lock(&self.lock)
                 target = self.first_event
-                if target != NULL:
+                is_found = target != NULL
+                if is_found:
                     self.first_event = target.next_with_event
                     target.has_event = False
                     event = target.event
+                    is_assigned = target.is_assigned
                 pthread_mutex_unlock(&self.lock)
-            if target == NULL:
-                break
-            if target.is_assigned:
+            if is_found and is_assigned:
                 events.append(self.event_from(target, &event))
-        for i in range(self.session_count):
+        is_found = True
+        while is_found:
             with nogil:
                 pthread_mutex_lock(&self.lock)
-                failed = self.sessions[i] != NULL and self.sessions[i].has_failed
-                if failed:
-                    self.sessions[i].has_failed = False
+                is_found = self.take_failed_node(&node)
                 pthread_mutex_unlock(&self.lock)
-            if failed:
-                events.append(FetchEvent(EventKind.NODE_FAILED, None, node=i))
+            if is_found:
+                events.append(FetchEvent(EventKind.NODE_FAILED, None, node=node))
+                node += 1
         return events
+
+    cdef bint take_failed_node(self, int32_t* node) noexcept nogil:
+        """Moves `node` to the next one, from itself on, that has failed since it was told of."""
+        while node[0] < self.session_count:
+            if self.sessions[node[0]] != NULL and self.sessions[node[0]].has_failed:
+                self.sessions[node[0]].has_failed = False
+                return True
+            node[0] += 1
+        return False
 
     cdef object event_from(self, const FetchTarget* target, const PendingEvent* event):
         return FetchEvent(
