@@ -1,13 +1,18 @@
-"""The one rule of a produce request's version for the records it carries: zstd may only come from version 7 on (KIP-110).
+"""What a produce request demands of the records it carries, before any of them is appended.
 
-Everything else about records is LogValidator's.
+zstd may only come from version 7 on (KIP-110). A transactional batch needs a transactional id in the request
+(`RequestUtils.hasTransactionalRecords`): a batch without one has no coordinator that could end its transaction, and the
+last stable offset would stay below it for ever. Like Kafka, this looks at the first batch of each partition; a second
+one is refused by LogValidator, as is everything else about records.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int64_t, uint8_t
 
 from kcore.errors cimport NONE, UNSUPPORTED_COMPRESSION_TYPE
-from kcore.record.batch cimport BATCH_HEADER_SIZE, COMPRESSION_MASK
+from kcore.record.batch cimport (
+    BATCH_HEADER_SIZE, BATCH_OK, COMPRESSION_MASK, TRANSACTIONAL_MASK, BatchHeader, read_batch_header,
+)
 from kcore.record.compression cimport CODEC_ZSTD
 
 cdef enum:
@@ -25,6 +30,12 @@ cdef int16_t check_produce_records(const uint8_t* records, int64_t size, int16_t
     return NONE
 
 
+cdef bint is_transactional(const uint8_t* records, size_t size) noexcept nogil:
+    cdef BatchHeader header
+    return (size >= BATCH_HEADER_SIZE and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_MASK
+            and read_batch_header(records, size, &header) == BATCH_OK)
+
+
 def produce_records_error(records, int version):
     """The same rule for the Python path: (wire code, message or None); `records` may be None."""
     cdef const char* message = NULL
@@ -35,3 +46,14 @@ def produce_records_error(records, int version):
     cdef int16_t error = check_produce_records(<const uint8_t*>given.buf, given.len, version, &message)
     PyBuffer_Release(&given)
     return error, message.decode() if message != NULL else None
+
+
+def begins_transactional(records):
+    """Whether the first batch is whole and transactional; `records` may be None."""
+    cdef Py_buffer given
+    if records is None:
+        return False
+    PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
+    cdef bint found = is_transactional(<const uint8_t*>given.buf, <size_t>given.len)
+    PyBuffer_Release(&given)
+    return found

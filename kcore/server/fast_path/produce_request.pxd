@@ -4,8 +4,9 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
 cdef struct PartitionRecords:
     int32_t index
-    uint8_t* records             # borrowed from the frame; NULL when null
-    int64_t size_bytes
+    uint8_t* records             # borrowed from the frame
+    size_t size_bytes            # 0 for null too, which is refused as an empty batch is
+    bint is_null
 
 cdef struct TopicRecords:
     const uint8_t* name          # borrowed from the frame

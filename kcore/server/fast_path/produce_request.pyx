@@ -56,11 +56,12 @@ cdef bint read_topic(Cursor* cursor, ProduceRequest* out, TopicRecords* topic) n
 
 
 cdef void read_partition(Cursor* cursor, bint flexible, PartitionRecords* partition) noexcept nogil:
+    cdef int64_t size
     partition.index = read_int32(cursor)
-    partition.size_bytes = read_length(cursor, flexible, False)
-    partition.records = NULL
-    if partition.size_bytes >= 0:
-        partition.records = <uint8_t*>take(cursor, partition.size_bytes)
+    size = read_length(cursor, flexible, False)
+    partition.is_null = size < 0
+    partition.records = <uint8_t*>take(cursor, max(<int64_t>0, size))
+    partition.size_bytes = <size_t>max(<int64_t>0, size)
     skip_tags(cursor, flexible)
 
 
@@ -98,7 +99,7 @@ def parse_produce_request(bytes body not None, int version):
             for inner in range(topic.first, topic.first + topic.count):
                 partition = &request.partitions[inner]
                 records = None
-                if partition.size_bytes >= 0:
+                if not partition.is_null:
                     records = (<const char*>partition.records)[:partition.size_bytes]
                 partitions.append((partition.index, records))
             topics.append(((<const char*>topic.name)[:topic.name_size], partitions))

@@ -12,16 +12,19 @@ from kcore import errors
 from kcore.metadata.image import INTERNAL_TOPICS
 from kcore.quota.client_quota_manager import PRODUCE as PRODUCE_QUOTA
 from kcore.server.delayed_requests import acknowledgement_error
-from kcore.server.produce_rules import produce_records_error
+from kcore.server.produce_rules import begins_transactional, produce_records_error
 from kcore.server.record_codecs import readable_batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from kcore.replication.partition import AppendOutcome, Partition
     from kcore.server.request_context import Fields, RequestContext
+
+    # A partition that has not acknowledged its records yet, the offset that it must reach, and its part of the answer.
+    Waiting: TypeAlias = tuple[Partition, int, dict[str, Any]]
 
 NO_ACKS = 0
 ALL_REPLICAS = -1
@@ -31,11 +34,10 @@ ADMIN_CLIENT_ID = "__admin_client"
 
 def handle(context: RequestContext, request: Any) -> Fields | None:
     """Appends every partition's records; answers at once, or when enough replicas have them."""
-    if request.transactional_id is not None:
-        raise errors.TransactionalIdAuthorizationFailedError()
+    refuse_transactions(request)
     if request.acks not in (ALL_REPLICAS, NO_ACKS, 1):
         raise errors.InvalidRequiredAcksError()
-    waiting: list[tuple[Partition, int]] = []
+    waiting: list[Waiting] = []
     answers = []
     for topic in request.topic_data:
         partitions = []
@@ -54,9 +56,26 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
     return fields
 
 
-def append(
-    context: RequestContext, acks: int, topic: str, data: Any, waiting: list[tuple[Partition, int]]
-) -> dict[str, Any]:
+def refuse_transactions(request: Any) -> None:
+    """TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the whole request, as Kafka answers a client without the permission.
+
+    This broker coordinates no transactions: nothing would ever end one that a request began.
+    """
+    if request.transactional_id is not None:
+        raise errors.TransactionalIdAuthorizationFailedError(
+            f"Transactional id '{request.transactional_id}' is refused: this broker does not support transactions. "
+            "Remove transactional.id from the producer's configuration."
+        )
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if begins_transactional(data.records):
+                raise errors.TransactionalIdAuthorizationFailedError(
+                    f"The batch for partition {topic.name}-{data.index} is transactional, "
+                    "but the request has no transactional id."
+                )
+
+
+def append(context: RequestContext, acks: int, topic: str, data: Any, waiting: list[Waiting]) -> dict[str, Any]:
     """One partition's part of the answer."""
     partition = context.broker.replica_manager.partition(topic, data.index)
     if partition is None:
@@ -71,11 +90,12 @@ def append(
         outcome = partition.append_records(readable_batch(records, partition.log.decompressed_limit_bytes), acks)
     except errors.KafkaError as error:
         return failure(data.index, error.code, error.message)
+    answer = describe(data.index, outcome)
     if acks != NO_ACKS and outcome.error == errors.NONE:
         required_offset = outcome.last_offset + 1
         if acknowledgement_error(partition, acks, required_offset) != errors.NONE:
-            waiting.append((partition, required_offset))
-    return describe(data.index, outcome)
+            waiting.append((partition, required_offset, answer))
+    return answer
 
 
 def describe(index: int, outcome: AppendOutcome) -> dict[str, Any]:
@@ -122,23 +142,18 @@ def finish_unacknowledged(context: RequestContext, fields: Fields) -> None:
         context.respond_nothing()
 
 
-def wait_for_acknowledgement(
-    context: RequestContext, request: Any, fields: Fields, waiting: list[tuple[Partition, int]]
-) -> None:
+def wait_for_acknowledgement(context: RequestContext, request: Any, fields: Fields, waiting: list[Waiting]) -> None:
     """Answers once everything has what `acks` asks (replicas, with group commit the device); else with an error."""
-    required = {(partition.topic, partition.index): (partition, offset) for partition, offset in waiting}
 
     def answer() -> Fields:
-        for topic in fields["responses"]:
-            for part in topic["partition_responses"]:
-                partition, offset = required.get((topic["name"], part["index"]), (None, 0))
-                if partition is not None:
-                    part["error_code"] = acknowledgement_error(partition, request.acks, offset)
+        for partition, offset, part in waiting:
+            part["error_code"] = acknowledgement_error(partition, request.acks, offset)
         return fields
 
     broker = context.broker
+    appends = [(partition, offset) for partition, offset, _ in waiting]
     broker.delayed_requests.wait_for_acknowledgement(
-        broker.produce_purgatory, waiting, request.acks, request.timeout_ms, context.respond_later(answer)
+        broker.produce_purgatory, appends, request.acks, request.timeout_ms, context.respond_later(answer)
     )
 
 

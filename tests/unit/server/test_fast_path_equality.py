@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import crc32c
 import pytest
 
 from kcore.config.broker import BrokerConfig
@@ -19,6 +20,9 @@ from tests.raw_client import RawClient
 from tests.unit.server.test_produce_and_fetch import batch
 
 ONE_ID = bytes(range(16))
+ATTRIBUTES_LOW_BYTE = 22
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
 PRODUCE_VERSIONS = range(3, 12)
 FETCH_VERSIONS = range(4, 18)
 TOPICS = {
@@ -81,7 +85,15 @@ def torn(records: bytes) -> bytes:
     return records[:-1] + bytes([records[-1] ^ 1])
 
 
-def payloads() -> dict[str, bytes]:
+def with_attributes(records: bytes, bits: int) -> bytes:
+    """The batch with more attribute bits and the checksum that belongs to them."""
+    changed = bytearray(records)
+    changed[ATTRIBUTES_LOW_BYTE] |= bits
+    changed[17:21] = crc32c.crc32c(bytes(changed[21:])).to_bytes(4, "big")
+    return bytes(changed)
+
+
+def payloads() -> dict[str, bytes | None]:
     """Record bytes, good and bad, by what they are."""
     good = batch([b"a", b"b", b"c"], key=b"k")
     return {
@@ -93,17 +105,29 @@ def payloads() -> dict[str, bytes]:
         "torn": torn(good),
         "short": good[:40],
         "empty": b"",
+        "null": None,
+        "one byte": good[:1],
+        "no length": good[:11],
+        "no magic": good[:16],
+        "no attributes": good[:22],
+        "header only": good[:61],
+        "transactional": with_attributes(good, TRANSACTIONAL),
+        "control": with_attributes(good, CONTROL),
+        "transaction marker": with_attributes(good, TRANSACTIONAL | CONTROL),
+        "transactional and torn": torn(with_attributes(good, TRANSACTIONAL)),
+        "transactional and short": with_attributes(good, TRANSACTIONAL)[:-1],
+        "transactional second": good + with_attributes(good, TRANSACTIONAL),
         "two batches": good + good,
         "old magic": good[:16] + b"\x01" + good[17:],
         "unknown magic": good[:16] + b"\x09" + good[17:],
     }
 
 
-def produce_fields(topic: str, records: bytes, acks: int, index: int) -> dict[str, object]:
+def produce_fields(topic: str, records: bytes | None, acks: int, *indexes: int) -> dict[str, object]:
     return {
         "acks": acks,
         "timeout_ms": 1000,
-        "topic_data": [{"name": topic, "partition_data": [{"index": index, "records": records}]}],
+        "topic_data": [{"name": topic, "partition_data": [{"index": index, "records": records} for index in indexes]}],
     }
 
 
@@ -128,6 +152,89 @@ def test_produce_answers_in_the_same_bytes(sides: tuple[Side, Side], topic: str)
                 fields = produce_fields(topic, records, acks, index)
                 native, handlers = (side.exchange(apis.PRODUCE, version, fields, topic) for side in sides)
                 assert native == handlers, (name, version, acks, index)
+
+
+def hostile_requests() -> dict[str, dict[str, object]]:
+    """Requests that no client sends but the schema admits, by what is wrong with them."""
+    good = batch([b"a", b"b"], key=b"k")
+    plain = produce_fields("plain", good, 1, 0)
+    [data] = plain["topic_data"]  # type: ignore[misc]
+    return {
+        "no topics": {**plain, "topic_data": []},
+        "no partitions": {**plain, "topic_data": [{"name": "plain", "partition_data": []}]},
+        "no partitions of a missing topic": {**plain, "topic_data": [{"name": "missing", "partition_data": []}]},
+        "empty topic name": {**plain, "topic_data": [{**data, "name": ""}]},
+        "topic name with a null character": {**plain, "topic_data": [{**data, "name": "plain\0"}]},
+        "longest topic name": {**plain, "topic_data": [{**data, "name": "x" * 32767}]},
+        "partition twice": produce_fields("plain", good, 1, 0, 0),
+        "partition twice, acks=all": produce_fields("plain", good, -1, 1, 0, 1),
+        "topic twice": {**plain, "topic_data": [data, data]},
+        "negative partition": produce_fields("plain", good, 1, -1),
+        "least partition": produce_fields("plain", good, 1, -(2**31), 0),
+        "greatest partition": produce_fields("plain", good, 1, 2**31 - 1, 0),
+        "null beside records": {
+            **plain,
+            "topic_data": [
+                {"name": "plain", "partition_data": [{"index": 0, "records": None}, {"index": 1, "records": good}]}
+            ],
+        },
+        "transactional beside plain": {
+            **plain,
+            "topic_data": [
+                data,
+                {"name": "zipped", "partition_data": [{"index": 0, "records": with_attributes(good, TRANSACTIONAL)}]},
+            ],
+        },
+        "transactional id": {**plain, "transactional_id": "id"},
+        "empty transactional id": {**plain, "transactional_id": ""},
+        "transactional id and batch": {
+            **produce_fields("plain", with_attributes(good, TRANSACTIONAL), -1, 0, 5),
+            "transactional_id": "id",
+        },
+        "least timeout": {**plain, "timeout_ms": -(2**31), "acks": -1},
+        "greatest acks": {**plain, "acks": 32767},
+        "least acks": {**plain, "acks": -32768},
+    }
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_hostile_produce_requests_are_answered_in_the_same_bytes(sides: tuple[Side, Side], version: int) -> None:
+    for name, fields in hostile_requests().items():
+        native, handlers = (side.exchange(apis.PRODUCE, version, fields, "plain") for side in sides)
+        assert native == handlers, name
+
+
+NO_TRANSACTIONAL_ID = {3: b"\xff\xff", 9: b"\x00"}
+MALFORMED_TOPICS = {
+    # One topic each, by the version whose encoding it has: acks 1, timeout 0, then the array of topics.
+    "null topics": {3: b"\xff\xff\xff\xff", 9: b"\x00"},
+    "negative number of topics": {3: b"\x80\x00\x00\x00", 9: b"\xff\xff\xff\xff\x0f"},
+    "more topics than bytes": {3: b"\x7f\xff\xff\xff", 9: b"\xff\xff\xff\xff\x07"},
+    "null topic name": {3: b"\0\0\0\1\xff\xff\0\0\0\0", 9: b"\x02\x00\x01\x00\x00"},
+    "negative topic name length": {3: b"\0\0\0\1\x80\x00\0\0\0\0", 9: b"\x02\xff\xff\xff\xff\x0f\x01\0\0"},
+    "null partitions": {3: b"\0\0\0\1\0\x05plain\xff\xff\xff\xff", 9: b"\x02\x06plain\x00\x00\x00"},
+    "negative length of records": {
+        3: b"\0\0\0\1\0\x05plain\0\0\0\1\0\0\0\0\x80\x00\x00\x00",
+        9: b"\x02\x06plain\x02\0\0\0\0\xff\xff\xff\xff\x0f\0\0\0",
+    },
+    "records longer than the request": {
+        3: b"\0\0\0\1\0\x05plain\0\0\0\1\0\0\0\0\x7f\xff\xff\xff",
+        9: b"\x02\x06plain\x02\0\0\0\0\xff\xff\xff\xff\x07\0\0\0",
+    },
+    "more tagged fields than bytes": {9: b"\x01\xff\xff\xff\xff\x0f"},
+    "tagged field longer than the request": {9: b"\x01\x01\x00\xff\xff\xff\xff\x0f"},
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED_TOPICS)
+def test_malformed_produce_requests_close_the_connection_on_both_paths(sides: tuple[Side, Side], what: str) -> None:
+    for version, topics in MALFORMED_TOPICS[what].items():
+        body = NO_TRANSACTIONAL_ID[version] + b"\x00\x01" + bytes(4) + topics
+        header = b"\x00\x00" + version.to_bytes(2, "big") + bytes(4) + b"\xff\xff" + b"\x00" * (version >= 9)
+        for side in sides:
+            with RawClient(side.broker.bound_listeners[0].port) as client:
+                client.send_frame(header + body)
+                assert client.is_closed_by_broker(), (version, side.directory)
 
 
 @pytest.mark.parametrize("topic", [*TOPICS, "missing"])

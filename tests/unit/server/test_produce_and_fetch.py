@@ -33,6 +33,7 @@ UNKNOWN_LEADER_EPOCH = 75
 UNSUPPORTED_COMPRESSION_TYPE = 76
 INVALID_RECORD = 87
 UNKNOWN_TOPIC_ID = 100
+READ_COMMITTED = 1
 
 NOBODY = (-1, -1, -1)
 
@@ -44,9 +45,10 @@ def batch(
     timestamp: int = 1_700_000_000_000,
     key: bytes | None = None,
     producer: tuple[int, int, int] = NOBODY,
+    transactional: bool = False,
 ) -> bytes:
     """One batch of magic 2; `producer` is its id, epoch and first sequence number."""
-    builder = DefaultRecordBatchBuilder(2, codec, False, *producer, 1 << 24)
+    builder = DefaultRecordBatchBuilder(2, codec, transactional, *producer, 1 << 24)
     for index, value in enumerate(values):
         assert builder.append(index, timestamp + index, key, value, []) is not None
     return bytes(builder.build())
@@ -236,6 +238,79 @@ def test_a_transactional_id_is_refused_by_name(client: RawClient) -> None:
     client.create_topic("transactional")
     part = produce(client, "transactional", batch([b"t"]), transactional_id="tx")
     assert part.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize("version", range(3, 12))
+@pytest.mark.parametrize("acks", [1, -1])
+def test_null_records_are_invalid_records(client: RawClient, version: int, acks: int) -> None:
+    topic = f"null-{version}-{acks}"
+    client.create_topic(topic)
+    for records in (None, b""):
+        part = produce(client, topic, records, version=version, acks=acks)
+        assert (part.error_code, part.base_offset) == (INVALID_RECORD, -1)
+    assert produce(client, topic, batch([b"and on it goes"]), version=version, acks=acks).error_code == 0
+
+
+def test_null_records_without_acks_close_the_connection(broker: Broker, client: RawClient) -> None:
+    client.create_topic("null-silent")
+    data = [{"name": "null-silent", "partition_data": [{"index": 0, "records": None}]}]
+    with RawClient(broker.bound_listeners[0].port) as careless:
+        careless.send(apis.PRODUCE, 9, {"acks": 0, "timeout_ms": 5000, "topic_data": data})
+        assert careless.is_closed_by_broker()
+    assert produce(client, "null-silent", batch([b"and on it goes"])).error_code == 0
+
+
+@pytest.mark.parametrize("version", range(3, 12))
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_transactional_batch_is_refused_without_and_with_a_transactional_id(
+    client: RawClient, version: int, acks: int
+) -> None:
+    """Nothing of the request is written, in other partitions either; readers of committed records go on."""
+    topic = f"open-{version}-{acks}"
+    client.create_topic(topic, 2)
+    records = [batch([b"plain"]), batch([b"open"], producer=(7, 0, 0), transactional=True)]
+    for transactional_id in (None, "id"):
+        fields = {
+            "transactional_id": transactional_id,
+            "acks": acks,
+            "timeout_ms": 5000,
+            "topic_data": [
+                {"name": topic, "partition_data": [{"index": i, "records": records[i]} for i in range(2)]},
+                {"name": "missing", "partition_data": [{"index": 0, "records": records[0]}]},
+            ],
+        }
+        response = client.request(apis.PRODUCE, version, fields)
+        parts = [part for each in response.responses for part in each.partition_responses]
+        assert [part.error_code for part in parts] == [TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 3
+        assert version < 8 or all("transactional" in part.error_message.lower() for part in parts)
+    for index in range(2):
+        part = fetch(client, topic, index=index, isolation_level=READ_COMMITTED)
+        assert (part.high_watermark, part.last_stable_offset) == (0, 0)
+        assert produce(client, topic, batch([b"next"]), version=version, acks=acks, index=index).error_code == 0
+        part = fetch(client, topic, index=index, isolation_level=READ_COMMITTED)
+        assert (part.high_watermark, part.last_stable_offset, values_of(part.records)) == (1, 1, [(0, b"next")])
+
+
+def test_a_transactional_batch_without_acks_closes_the_connection(broker: Broker, client: RawClient) -> None:
+    client.create_topic("open-silent")
+    records = batch([b"open"], producer=(7, 0, 0), transactional=True)
+    data = [{"name": "open-silent", "partition_data": [{"index": 0, "records": records}]}]
+    with RawClient(broker.bound_listeners[0].port) as careless:
+        careless.send(apis.PRODUCE, 9, {"acks": 0, "timeout_ms": 5000, "topic_data": data})
+        assert careless.is_closed_by_broker()
+    assert fetch(client, "open-silent").high_watermark == 0
+
+
+def test_a_partition_named_twice_is_answered_twice(client: RawClient) -> None:
+    client.create_topic("twice")
+    data = [
+        {"name": "twice", "partition_data": [{"index": 0, "records": records} for records in (batch([b"a"]), None)]},
+        {"name": "twice", "partition_data": [{"index": 0, "records": batch([b"b"])}]},
+    ]
+    response = client.request(apis.PRODUCE, 9, {"acks": -1, "timeout_ms": 5000, "topic_data": data})
+    parts = [part for topic in response.responses for part in topic.partition_responses]
+    assert [(part.error_code, part.base_offset) for part in parts] == [(0, 0), (INVALID_RECORD, -1), (0, 1)]
+    assert values_of(fetch(client, "twice").records) == [(0, b"a"), (1, b"b")]
 
 
 def test_several_partitions_answer_for_themselves(client: RawClient) -> None:
