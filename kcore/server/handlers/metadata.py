@@ -39,7 +39,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
         failures = make_missing_topics(context, request)
         image = context.broker.metadata_cache.image
         describer = PartitionDescriber(context, image)
-        topics = [describe_asked(context, request, image, describer, asked, failures) for asked in request.topics]
+        topics = [describe_asked(context, request, image, describer, asked, failures) for asked in asked_once(request)]
     return {
         "brokers": describe_brokers(context, image),
         "cluster_id": context.broker.cluster_id,
@@ -59,12 +59,17 @@ def asks_for_all(context: RequestContext, request: Any) -> bool:
 
 
 def check_topic_ids(context: RequestContext, request: Any) -> None:
-    """v10 and v11 have the field, but no broker answers it."""
+    """v10 and v11 have the field, but no broker answers it: their topics have a name and no id."""
     if not 10 <= context.api_version < FIRST_BY_TOPIC_ID:
         return
     for asked in request.topics:
         if asked.name is None or asked.topic_id != uuid.ZERO:
             raise errors.InvalidRequestError(f"Topic IDs are not supported in version {context.api_version} requests")
+
+
+def asked_once(request: Any) -> list[Any]:
+    """The topics asked about, without repetitions: a request of one name, many times over, gets one answer."""
+    return list({asked.topic_id if is_by_id(asked) else asked.name: asked for asked in request.topics}.values())
 
 
 def make_missing_topics(context: RequestContext, request: Any) -> dict[str, int]:
@@ -100,9 +105,8 @@ def describe_asked(
     if topic is not None:
         return describe_topic(describer, topic, topic_operations(context, request))
     if by_id:
-        missing = _missing(None, asked.topic_id, errors.UnknownTopicIdError.code)
-    else:
-        missing = _missing(asked.name, uuid.ZERO, failures.get(asked.name) or missing_topic_error(asked.name))
+        return _missing(None, asked.topic_id, errors.UnknownTopicIdError.code)
+    missing = _missing(asked.name, uuid.ZERO, failures.get(asked.name) or missing_topic_error(asked.name))
     return {**missing, "topic_authorized_operations": topic_operations(context, request)}
 
 
@@ -132,7 +136,7 @@ def describe_topic(describer: PartitionDescriber, topic: TopicImage, operations:
 
 
 def topic_operations(context: RequestContext, request: Any) -> int:
-    """What this client may do with a topic, where it asks; Kafka says it of unknown topics too."""
+    """What this client may do with a topic, where it asks; Kafka answers it for unknown names, not for unknown ids."""
     asked = context.api_version >= 8 and request.include_topic_authorized_operations
     return authorized_operations.TOPIC if asked else authorized_operations.NOT_ASKED_FOR
 
@@ -195,9 +199,9 @@ def describe_brokers(context: RequestContext, image: MetadataImage) -> Iterable[
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic asked about."""
+    """The error on every topic asked about. A null name is answered as an empty one: v10 and v11 allow no null."""
     topics = [
-        _missing(asked.name, asked.topic_id if context.api_version >= 10 else uuid.ZERO, error.code)
+        _missing(asked.name or "", asked.topic_id if context.api_version >= 10 else uuid.ZERO, error.code)
         for asked in request.topics or ()
     ]
     return {"error_code": error.code, "brokers": [], "topics": topics}

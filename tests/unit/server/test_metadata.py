@@ -14,6 +14,7 @@ INVALID_TOPIC = 17
 INVALID_REQUEST = 42
 UNKNOWN_TOPIC_ID = 100
 NOT_ASKED_FOR = -(2**31)
+ALL_OF_A_TOPIC = 0b110111111000
 
 
 def asked(name: str | None = None, topic_id: bytes = uuid.ZERO) -> dict[str, object]:
@@ -67,6 +68,39 @@ def test_versions_10_and_11_cannot_ask_by_id(client: RawClient) -> None:
         assert [topic.error_code for topic in response.topics] == [INVALID_REQUEST]
 
 
+@pytest.mark.parametrize("version", [10, 11])
+@pytest.mark.parametrize("topic_id", [uuid.ZERO, b"\x07" * 16], ids=["without", "with"])
+def test_versions_10_and_11_refuse_a_null_name_with_an_empty_one(
+    client: RawClient, version: int, topic_id: bytes
+) -> None:
+    topics = [asked("named"), asked(None, topic_id)]
+    response = client.request(apis.METADATA, version, {"topics": topics})
+    assert [(topic.error_code, topic.name, topic.topic_id) for topic in response.topics] == [
+        (INVALID_REQUEST, "named", uuid.ZERO),
+        (INVALID_REQUEST, "", topic_id),
+    ]
+    assert (response.brokers, response.cluster_id, response.controller_id) == ([], None, -1)
+
+
+@pytest.mark.parametrize("version", [1, 9, 10, 12])
+def test_a_topic_that_is_asked_about_twice_is_answered_once(client: RawClient, version: int) -> None:
+    name = f"twice-{version}"
+    client.create_topic(name)
+    topics = [asked(name), asked("no-such"), asked(name), asked("no-such")]
+    fields = {"topics": topics, **({"allow_auto_topic_creation": False} if version >= 4 else {})}
+    assert sorted(topic.name for topic in client.request(apis.METADATA, version, fields).topics) == ["no-such", name]
+
+
+def test_an_id_that_is_asked_about_twice_is_answered_once(client: RawClient) -> None:
+    missing, topic_id = b"\x05" * 16, client.create_topic("twice-by-id")
+    topics = [asked(None, missing), asked("", topic_id), asked(None, missing), asked(None, topic_id)]
+    response = client.request(apis.METADATA, 12, {"topics": topics, "include_topic_authorized_operations": True})
+    assert [(topic.topic_id, topic.topic_authorized_operations) for topic in response.topics] == [
+        (missing, NOT_ASKED_FOR),
+        (topic_id, ALL_OF_A_TOPIC),
+    ]
+
+
 @pytest.mark.parametrize(("version", "allowed", "made"), [(3, True, True), (4, True, True), (4, False, False)])
 def test_an_unknown_topic_is_made_where_the_client_allows_it(
     client: RawClient, version: int, allowed: bool, made: bool
@@ -104,7 +138,7 @@ def test_authorized_operations_are_answered_when_asked_for(client: RawClient) ->
         },
     )
     # READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS, as Kafka without an authorizer answers.
-    assert response.topics[0].topic_authorized_operations == 0b110111111000
+    assert response.topics[0].topic_authorized_operations == ALL_OF_A_TOPIC
     assert response.cluster_authorized_operations == 0b1111110100000
 
 
