@@ -16,7 +16,7 @@ from kcore import errors
 from kcore.config.definition import ConfigException
 from kcore.config.topic import TopicConfig, parse_overrides, validate_overrides
 from kcore.config.topic_keys import TOPIC_KEYS
-from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check_update, first_levels
+from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check_name, check_update, first_levels
 from kcore.controller.internal_topics import internal_topic
 from kcore.controller.leader_election import elect_leader, elect_preferred, elect_unclean, with_isr
 from kcore.controller.new_topic import NewTopic, TopicResult
@@ -389,7 +389,7 @@ class Controller:
         """What a cluster begins with, where nobody has ever finalized anything."""
         with self._lock:
             for name, level in first_levels(self.image, self.supported_features):
-                self._store.set_feature(self._epoch, name, level)
+                self._store.set_features(self._epoch, {name: level})
 
     def update_features(
         self, updates: Iterable[FeatureUpdate], validate_only: bool = False
@@ -399,14 +399,27 @@ class Controller:
         with self._lock:
             for update in updates:
                 try:
-                    image = self.image
-                    check_update(update, image, image.controller_id, self.supported_features)
-                    if not validate_only and update.level != image.features.get(update.name, 0):
-                        self._store.set_feature(self._epoch, update.name, update.level)
+                    check_update(update, self.image, self.image.controller_id, self.supported_features)
+                    self._finalize([update], validate_only)
                     results[update.name] = None
                 except KafkaError as error:
                     results[update.name] = error
         return results
+
+    def update_all_features(self, updates: Collection[FeatureUpdate], validate_only: bool = False) -> None:
+        """Finalizes features at other levels, all or none; raises the first error, in the words of Kafka 4."""
+        with self._lock:
+            for update in updates:
+                check_update(update, self.image, self.image.controller_id, self.supported_features)
+                check_name(update, self.supported_features)
+            self._finalize(updates, validate_only)
+
+    def _finalize(self, updates: Iterable[FeatureUpdate], validate_only: bool) -> None:
+        """What was checked, under the lock under which it was checked."""
+        current = self.image.features
+        levels = {update.name: update.level for update in updates if update.level != current.get(update.name, 0)}
+        if levels and not validate_only:
+            self._store.set_features(self._epoch, levels)
 
     # Producer ids
 

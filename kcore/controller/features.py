@@ -65,6 +65,14 @@ def check_update(
         )
 
 
+def check_name(update: FeatureUpdate, supported: Mapping[str, Range]) -> None:
+    """InvalidUpdateVersionError for a name that no feature has, even at level 0, as in Kafka 4."""
+    if update.name not in supported:
+        raise errors.InvalidUpdateVersionError(
+            f"Invalid update version {update.level} for feature {update.name}. Feature {update.name} not found."
+        )
+
+
 def _objection(
     update: FeatureUpdate, image: MetadataImage, controller_id: int, supported: Mapping[str, Range]
 ) -> str | None:

@@ -297,10 +297,11 @@ class LocalMetadataStore(MetadataStore):
             change = QuotaChange(entity, quotas)
             self._commit(Transaction(controller_epoch, MetadataDelta(quotas_changed=(change,))))
 
-    def set_feature(self, controller_epoch: int, name: str, level: int) -> None:
+    def set_features(self, controller_epoch: int, levels: Mapping[str, int]) -> None:
         with self._lock:
             epoch = self.image.features_epoch + 1
-            delta = MetadataDelta(features_changed=(FeatureChange(name, level),), features_epoch=epoch)
+            changes = tuple(FeatureChange(name, level) for name, level in levels.items())
+            delta = MetadataDelta(features_changed=changes, features_epoch=epoch)
             self._commit(Transaction(controller_epoch, delta))
 
     def allocate_producer_ids(self, controller_epoch: int) -> range:

@@ -125,8 +125,8 @@ class MetadataStore(ABC):
         """Replaces all quotas of an entity."""
 
     @abstractmethod
-    def set_feature(self, controller_epoch: int, name: str, level: int) -> None:
-        """Finalizes a feature at a level, 0 for none; the epoch of the finalized features grows by 1."""
+    def set_features(self, controller_epoch: int, levels: Mapping[str, int]) -> None:
+        """Finalizes features at levels, 0 for none, all or nothing; the epoch of the finalized features grows by 1."""
 
     @abstractmethod
     def allocate_producer_ids(self, controller_epoch: int) -> range:

@@ -80,7 +80,7 @@ TABLE = (
     ApiEntry(48, 0, 1, "describe_client_quotas"),
     ApiEntry(49, 0, 1, "alter_client_quotas"),
     ApiEntry(50, 0, 0, "describe_user_scram_credentials"),
-    ApiEntry(57, 0, 1, "update_features"),
+    ApiEntry(57, 0, 2, "update_features"),
     ApiEntry(60, 0, 2, "describe_cluster"),
     ApiEntry(61, 0, 0, "describe_producers"),
     ApiEntry(68, 0, 1, "consumer_group_heartbeat"),

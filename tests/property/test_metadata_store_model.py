@@ -152,7 +152,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["group.version", "transaction.version"]), level=st.integers(0, 2))
     def set_feature(self, name: str, level: int) -> None:
         before = self.store.image.features_epoch
-        self.store.set_feature(self.epoch, name, level)
+        self.store.set_features(self.epoch, {name: level})
         assert self.store.image.features_epoch == before + 1
         self.features.pop(name, None)
         if level:

@@ -1,6 +1,8 @@
-"""UpdateFeatures (key 57): the finalized levels of features, each of which succeeds or fails by itself (KIP-584).
+"""UpdateFeatures (key 57): the finalized levels of features (KIP-584).
 
-v0 allows a downgrade with a flag, v1 says which kind of change it is and may only validate (KIP-778).
+v0 allows a downgrade with a flag, v1 says which kind of change it is and may only validate (KIP-778). In both, each
+feature succeeds or fails by itself, as in Kafka 3.9. From v2 on all succeed or none does, as in Kafka 4: the response
+has one error for the whole request, and no results (KIP-1022).
 """
 
 from __future__ import annotations
@@ -10,23 +12,39 @@ from kcore.controller.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
+    from kcore.controller.controller import Controller
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_UPGRADE_TYPE = 1
+FIRST_ALL_OR_NONE = 2
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Hands the updates to the controller; of a feature that stands twice, the last one counts."""
+    """Hands the updates to the controller. Of two updates of one feature the last counts."""
     updates = {update.feature: wish(context.api_version, update) for update in request.feature_updates}
     validate_only = context.api_version >= FIRST_WITH_UPGRADE_TYPE and request.validate_only
-    results = context.broker.controller.update_features(updates.values(), validate_only)
+    controller = context.broker.controller
+    if context.api_version >= FIRST_ALL_OR_NONE:
+        return update_all(controller, updates.values(), validate_only)
+    results = controller.update_features(updates.values(), validate_only)
     return {
         "error_code": errors.NONE,
         "error_message": "",
         "results": [describe(feature, error) for feature, error in sorted(results.items())],
     }
+
+
+def update_all(controller: Controller, updates: Collection[FeatureUpdate], validate_only: bool) -> Fields:
+    """The one error of the request; null is the message of success."""
+    try:
+        controller.update_all_features(updates, validate_only)
+    except errors.InvalidUpdateVersionError as error:
+        message = f"The update failed for all features since the following feature had an error: {error.detail}"
+        return {"error_code": error.code, "error_message": message}
+    return {"error_code": errors.NONE, "error_message": None}
 
 
 def wish(version: int, update: Any) -> FeatureUpdate:

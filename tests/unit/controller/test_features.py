@@ -87,6 +87,24 @@ def test_one_failure_does_not_keep_the_others(controller: Controller) -> None:
     assert controller.image.features == {"colour.version": 1}
 
 
+def test_together_one_failure_keeps_all_from_changing(controller: Controller) -> None:
+    wanted = FeatureUpdate("colour.version", 1)
+    for refused in (FeatureUpdate("taste.version", 1), FeatureUpdate("taste.version", 0)):
+        with pytest.raises(errors.InvalidUpdateVersionError):
+            controller.update_all_features([wanted, refused])
+        assert (controller.image.features, controller.image.features_epoch) == ({}, 0)
+    controller.update_all_features([wanted], validate_only=True)
+    assert (controller.image.features, controller.image.features_epoch) == ({}, 0)
+    controller.update_all_features([wanted])
+    assert (controller.image.features, controller.image.features_epoch) == ({"colour.version": 1}, 1)
+
+
+def test_a_name_that_no_feature_has_is_not_found(controller: Controller) -> None:
+    message = r"^Invalid update version 0 for feature taste\.version\. Feature taste\.version not found\.$"
+    with pytest.raises(errors.InvalidUpdateVersionError, match=message):
+        controller.update_all_features([FeatureUpdate("taste.version", 0)])
+
+
 def test_levels_outlive_the_controller() -> None:
     metadata = MemoryMetadata()
     update(started(metadata), "colour.version", 2)

@@ -358,7 +358,7 @@ def test_a_store_of_an_older_release_takes_features(tmp_path: Path) -> None:
         store = EmbeddedMetadataStore(path)
         store.open()
         assert (store.image.features.get("transaction.version", 0), store.image.features_epoch) == (level, epoch)
-        store.set_feature(store.claim_controller(1), "transaction.version", 2 - epoch)
+        store.set_features(store.claim_controller(1), {"transaction.version": 2 - epoch})
         store.close()
 
 

@@ -39,7 +39,7 @@ def update(client: RawClient, version: int, levels: dict[str, int], **more: obje
     rows = [{"feature": name, "max_version_level": level, **more} for name, level in levels.items()]
     fields = {"feature_updates": rows, **({"validate_only": validate_only} if version else {})}
     response = client.request(apis.UPDATE_FEATURES, version, fields)
-    assert response.error_code == 0
+    assert (response.error_code, response.error_message) == (0, "")
     return {result.feature: result.error_code for result in response.results}
 
 
@@ -58,7 +58,7 @@ def test_a_broker_does_not_start_in_a_cluster_that_agreed_on_more_than_it_knows(
     metadata = MemoryMetadata()
     store = MemoryMetadataStore(metadata)
     store.open()
-    store.set_feature(store.claim_controller(1), "transaction.version", 2)
+    store.set_features(store.claim_controller(1), {"transaction.version": 2})
     store.close()
     broker = Broker(config, store=MemoryMetadataStore(metadata))
     with pytest.raises(BrokerStartError, match=r"does not support finalized version 2 of transaction\.version"):
@@ -114,3 +114,23 @@ def test_the_ways_down(colourful: Broker, client: RawClient) -> None:
     assert update(client, 1, {"colour.version": 1}, upgrade_type=2) == {"colour.version": 0}
     assert update(client, 1, {"colour.version": 2}, validate_only=True) == {"colour.version": 0}
     assert features(client, 4)[1] == {"group.version": 1, "colour.version": 1}
+
+
+def test_version_2_updates_all_or_none(colourful: Broker, client: RawClient) -> None:
+    def update_all(levels: dict[str, int], **more: object) -> tuple[int, str | None]:
+        rows = [{"feature": name, "max_version_level": level} for name, level in levels.items()]
+        response = client.request(apis.UPDATE_FEATURES, 2, {"feature_updates": rows, **more})
+        return response.error_code, response.error_message
+
+    code, message = update_all({"colour.version": 2, "no.such": 1})
+    assert code == INVALID_UPDATE_VERSION
+    assert message == (
+        "The update failed for all features since the following feature had an error: Invalid update version 1 for "
+        f"feature no.such. Local controller {colourful.broker_id} does not support this feature."
+    )
+    assert features(client, 4)[1] == {"group.version": 1}
+    epoch = features(client, 4)[2]
+    assert update_all({"colour.version": 2, "group.version": 1}, validate_only=True) == (0, None)
+    assert features(client, 4)[1:] == ({"group.version": 1}, epoch)
+    assert update_all({"colour.version": 2, "group.version": 1}) == (0, None)
+    assert features(client, 4)[1:] == ({"group.version": 1, "colour.version": 2}, epoch + 1)
