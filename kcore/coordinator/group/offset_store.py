@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     """A wire code for each partition."""
 
 NO_RETENTION = -1
+# What a record's int64 can hold.
+LAST_EXPIRY_MS = 2**63 - 1
 TOO_LARGE = (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE)
 
 
@@ -40,7 +42,8 @@ class OffsetStore:
 
     def commit(self, group_id: str, commits: Commits, retention_time_ms: int, now_ms: int) -> Results:
         """Commits at the time of the wall clock; a retention time of the client's own outdoes the broker's."""
-        expire_ms = NO_EXPIRY if retention_time_ms == NO_RETENTION else now_ms + retention_time_ms
+        keeps_default = retention_time_ms == NO_RETENTION
+        expire_ms = NO_EXPIRY if keeps_default else min(now_ms + retention_time_ms, LAST_EXPIRY_MS)
         results: Results = {}
         accepted = self._acceptable(commits, now_ms, expire_ms, results)
         if accepted:

@@ -22,6 +22,8 @@ FIRST_EPOCH = 0
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """A new id with its first epoch."""
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        raise errors.InvalidRequestError()
     if request.transactional_id is not None:
         if not request.transactional_id:
             raise errors.InvalidRequestError()

@@ -155,6 +155,18 @@ def test_retention_that_a_client_asks_for_ends_its_offset_and_a_group_of_nothing
         assert again.group_coordinator.group_states() == []
 
 
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**62])
+def test_the_longest_retention_that_a_client_can_ask_for(broker: Broker, retention_ms: int) -> None:
+    partition = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
+    fields = {"group_id": "readers", "retention_time_ms": retention_ms}
+    fields["topics"] = [{"name": "read", "partitions": [partition]}]
+    with connect(broker) as client:
+        answer = client.request(apis.OFFSET_COMMIT, 4, fields)
+        assert answer.topics[0].partitions[0].error_code == NONE
+        broker.group_coordinator.clean_up()
+        assert committed(client, "readers", "read") == 5
+
+
 def test_offset_of_a_transaction_is_unstable_until_its_marker(broker: Broker) -> None:
     with connect(broker) as client:
         assert commit(client, "readers", "read", 3) == NONE

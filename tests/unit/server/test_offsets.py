@@ -121,6 +121,15 @@ def test_every_producer_gets_an_id_of_its_own(client: RawClient, version: int) -
     assert len({answer.producer_id for answer in answers}) == 3
 
 
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize(("producer", "code"), [((7, -1), INVALID_REQUEST), ((-1, 0), INVALID_REQUEST), ((7, 0), 0)])
+def test_a_former_producer_id_comes_with_its_epoch(
+    client: RawClient, version: int, producer: tuple[int, int], code: int
+) -> None:
+    fields = {"transactional_id": None, "producer_id": producer[0], "producer_epoch": producer[1]}
+    assert client.request(apis.INIT_PRODUCER_ID, version, fields).error_code == code
+
+
 @pytest.mark.parametrize(("name", "code"), [("tx", TRANSACTIONAL_ID_AUTHORIZATION_FAILED), ("", INVALID_REQUEST)])
 def test_transactions_are_refused(client: RawClient, name: str, code: int) -> None:
     answer = client.request(apis.INIT_PRODUCER_ID, 2, {"transactional_id": name, "transaction_timeout_ms": 60_000})
