@@ -20,7 +20,14 @@ from kcore.controller.features import SUPPORTED_FEATURES, check_finalized, check
 from kcore.controller.internal_topics import internal_topic
 from kcore.controller.leader_election import elect_leader, elect_preferred, elect_unclean, with_isr
 from kcore.controller.new_topic import NewTopic, TopicResult
-from kcore.controller.topic_plan import check_new_name, plan_partitions, plan_topic, planned_partitions
+from kcore.controller.topic_name import TopicNames
+from kcore.controller.topic_plan import (
+    EXCESSIVE_PARTITIONS,
+    MAX_PARTITIONS_PER_REQUEST,
+    plan_partitions,
+    plan_topic,
+    planned_partitions,
+)
 from kcore.errors import KafkaError
 from kcore.logger import get_logger
 from kcore.metadata.image import TOPIC_RESOURCE
@@ -42,10 +49,6 @@ if TYPE_CHECKING:
     ConfigValidator = Callable[[Mapping[str, str]], object]
 
 LOG = get_logger("kcore.controller")
-
-# One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
-MAX_PARTITIONS_PER_REQUEST = 10_000
-EXCESSIVE_PARTITIONS = "Excessively large number of partitions per request."
 
 
 def unlimited(partitions: int) -> None:
@@ -214,32 +217,52 @@ class Controller:
     def create_topics(
         self, topics: Iterable[NewTopic], validate_only: bool = False, apply_quota: ApplyQuota = unlimited
     ) -> list[TopicResult]:
-        """Creates each topic in a transaction of its own; a name that stands twice is created not at all."""
+        """Creates the topics of a request in one transaction; a name that appears twice is not created.
+
+        One transaction costs one copy of the image and one sync, however many topics there are. A topic that is refused
+        is left out of it.
+        """
         requested = list(topics)
         counts: dict[str, int] = {}
         for new in requested:
             counts[new.name] = counts.get(new.name, 0) + 1
-        if sum(planned_partitions(new, self._config) for new in requested) > MAX_PARTITIONS_PER_REQUEST:
-            excess = errors.PolicyViolationError(EXCESSIVE_PARTITIONS)
-            return [TopicResult(name, error=excess) for name in counts]
         duplicate = errors.InvalidRequestError("Duplicate topic name.")
         refused = [TopicResult(name, error=duplicate) for name, count in counts.items() if count > 1]
-        return [
-            self._create_topic(new, validate_only, apply_quota) for new in requested if counts[new.name] == 1
-        ] + refused
+        with self._lock:
+            if sum(planned_partitions(new, self._config) for new in requested) > MAX_PARTITIONS_PER_REQUEST:
+                excess = errors.PolicyViolationError(EXCESSIVE_PARTITIONS)
+                return [TopicResult(name, error=excess) for name in counts]
+            names = TopicNames(self.image.topics)
+            planned = [self._plan_topic(new, names, apply_quota) for new in requested if counts[new.name] == 1]
+            if not validate_only:
+                planned = self._commit_topics(planned)
+        return [result for result, _ in planned] + refused
 
-    def _create_topic(self, new: NewTopic, validate_only: bool, apply_quota: ApplyQuota) -> TopicResult:
+    def _plan_topic(
+        self, new: NewTopic, names: TopicNames, apply_quota: ApplyQuota
+    ) -> tuple[TopicResult, Mapping[str, str]]:
+        """The topic and its overrides, or the error that it is refused with. Called under the lock."""
         try:
-            with self._lock:
-                check_new_name(new.name, self.image)
-                configs = self._checked_configs(new.configs)
-                topic = plan_topic(new, self.image, self._config)
-                apply_quota(len(topic.partitions))
-                if not validate_only:
-                    self._store.create_topic(self._epoch, topic, configs)
-                return TopicResult(new.name, topic)
+            names.check(new.name)
+            configs = self._checked_configs(new.configs)
+            topic = plan_topic(new, self.image, self._config)
+            apply_quota(len(topic.partitions))
         except KafkaError as error:
-            return TopicResult(new.name, error=error)
+            return TopicResult(new.name, error=error), {}
+        names.add(new.name)
+        return TopicResult(new.name, topic), configs
+
+    def _commit_topics(
+        self, planned: list[tuple[TopicResult, Mapping[str, str]]]
+    ) -> list[tuple[TopicResult, Mapping[str, str]]]:
+        """What became of the planned topics. Called under the lock."""
+        accepted = [(result.topic, configs) for result, configs in planned if result.topic is not None]
+        try:
+            if accepted:
+                self._store.create_topics(self._epoch, accepted)
+        except KafkaError as error:
+            return [(TopicResult(result.name, error=result.error or error), configs) for result, configs in planned]
+        return planned
 
     def auto_create_topics(self, names: Iterable[str], apply_quota: ApplyQuota = unlimited) -> list[TopicResult]:
         """Creates topics on first use: internal ones as they have to be, others with the broker's defaults."""
@@ -253,51 +276,57 @@ class Controller:
         left = MAX_PARTITIONS_PER_REQUEST
         results = []
         for new in additions:
-            topic = self.image.topics.get(new.name)
-            wanted = new.total_count - len(topic.partitions) if topic is not None else 0
-            if wanted > left:
-                results.append(TopicResult(new.name, error=errors.PolicyViolationError(EXCESSIVE_PARTITIONS)))
-            else:
-                left -= max(wanted, 0)
-                results.append(self._create_partitions(new, validate_only, apply_quota))
+            try:
+                # How many partitions are added depends on how many there are: one lock covers the limit and the commit.
+                with self._lock:
+                    states = plan_partitions(new, self.image, left)
+                    left -= len(states)
+                    apply_quota(len(states))
+                    if not validate_only:
+                        self._store.add_partitions(self._epoch, states)
+                    results.append(TopicResult(new.name, self.image.topics[new.name]))
+            except KafkaError as error:
+                results.append(TopicResult(new.name, error=error))
         return results
-
-    def _create_partitions(self, new: NewPartitions, validate_only: bool, apply_quota: ApplyQuota) -> TopicResult:
-        try:
-            with self._lock:
-                states = plan_partitions(new, self.image)
-                apply_quota(len(states))
-                if not validate_only:
-                    self._store.add_partitions(self._epoch, states)
-                return TopicResult(new.name, self.image.topics[new.name])
-        except KafkaError as error:
-            return TopicResult(new.name, error=error)
 
     def delete_topics(
         self, names: Iterable[str] = (), topic_ids: Iterable[bytes] = (), apply_quota: ApplyQuota = unlimited
     ) -> list[TopicResult]:
-        """Deletes topics by name or id; results come in the order of names, then ids."""
-        by_name = [self._delete_topic(name, self.image.topics.get(name), apply_quota, by_id=False) for name in names]
-        by_id = [
-            self._delete_topic("", self.image.topics_by_id.get(topic_id), apply_quota, by_id=True)
-            for topic_id in topic_ids
-        ]
-        return by_name + by_id
+        """Deletes topics by name or id in one transaction; results come in the order of names, then ids."""
+        with self._lock:
+            image = self.image
+            wanted: list[tuple[str, TopicImage | None, type[KafkaError]]] = [
+                (name, image.topics.get(name), errors.UnknownTopicOrPartitionError) for name in names
+            ]
+            wanted += [("", image.topics_by_id.get(topic_id), errors.UnknownTopicIdError) for topic_id in topic_ids]
+            deleted: dict[bytes, TopicImage] = {}
+            results = [self._plan_deletion(*each, deleted, apply_quota) for each in wanted]
+            try:
+                if deleted:
+                    self._store.delete_topics(self._epoch, deleted)
+            except KafkaError as error:
+                return [TopicResult(result.name, result.topic, result.error or error) for result in results]
+        return results
 
-    def _delete_topic(
-        self, name: str, topic: TopicImage | None, apply_quota: ApplyQuota, *, by_id: bool
+    def _plan_deletion(
+        self,
+        name: str,
+        topic: TopicImage | None,
+        missing: type[KafkaError],
+        deleted: dict[bytes, TopicImage],
+        apply_quota: ApplyQuota,
     ) -> TopicResult:
+        """Puts a topic into `deleted`, or gives the error that it is refused with. Called under the lock."""
         try:
             if not self._config.flag("delete.topic.enable"):
                 raise errors.TopicDeletionDisabledError()
-            if topic is None:
-                raise errors.UnknownTopicIdError() if by_id else errors.UnknownTopicOrPartitionError()
-            with self._lock:
-                apply_quota(len(topic.partitions))
-                self._store.delete_topic(self._epoch, topic.topic_id)
-            return TopicResult(topic.name, topic)
+            if topic is None or topic.topic_id in deleted:
+                raise missing()
+            apply_quota(len(topic.partitions))
         except KafkaError as error:
             return TopicResult(name, topic, error)
+        deleted[topic.topic_id] = topic
+        return TopicResult(topic.name, topic)
 
     def change_configs(
         self,

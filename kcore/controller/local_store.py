@@ -25,7 +25,7 @@ from kcore.metadata.image import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from kcore.metadata.cache import MetadataListener
     from kcore.metadata.image import BrokerRegistration, PartitionState, TopicImage
@@ -229,14 +229,18 @@ class LocalMetadataStore(MetadataStore):
                 )
             self._commit(Transaction(delta=MetadataDelta(brokers_unregistered=(broker_id,))))
 
-    def create_topic(self, controller_epoch: int, topic: TopicImage, overrides: Mapping[str, str]) -> None:
+    def create_topics(self, controller_epoch: int, topics: Collection[tuple[TopicImage, Mapping[str, str]]]) -> None:
         with self._lock:
-            if topic.name in self.image.topics:
-                raise errors.TopicAlreadyExistsError(f"Topic '{topic.name}' already exists.")
-            if topic.topic_id in self.image.topics_by_id:
-                raise errors.TopicAlreadyExistsError(f"Topic id {uuid.to_text(topic.topic_id)} is taken.")
-            configs = (ConfigChange(TOPIC_RESOURCE, topic.name, overrides),) if overrides else ()
-            self._commit(Transaction(controller_epoch, MetadataDelta(topics_created=(topic,), configs_changed=configs)))
+            names: set[str] = set()
+            for topic, _ in topics:
+                if topic.name in self.image.topics or topic.name in names:
+                    raise errors.TopicAlreadyExistsError(f"Topic '{topic.name}' already exists.")
+                if topic.topic_id in self.image.topics_by_id:
+                    raise errors.TopicAlreadyExistsError(f"Topic id {uuid.to_text(topic.topic_id)} is taken.")
+                names.add(topic.name)
+            configs = [ConfigChange(TOPIC_RESOURCE, topic.name, own) for topic, own in topics if own]
+            delta = MetadataDelta(topics_created=[topic for topic, _ in topics], configs_changed=configs)
+            self._commit(Transaction(controller_epoch, delta))
 
     def restore_topics(
         self, topics: Iterable[TopicImage], overrides: Mapping[str, Mapping[str, str]], next_producer_id: int
@@ -248,12 +252,15 @@ class LocalMetadataStore(MetadataStore):
             delta = MetadataDelta(topics_created=topics, configs_changed=configs)
             self._commit(Transaction(delta=delta, next_producer_id=next_producer_id))
 
-    def delete_topic(self, controller_epoch: int, topic_id: bytes) -> None:
+    def delete_topics(self, controller_epoch: int, topic_ids: Collection[bytes]) -> None:
         with self._lock:
-            topic = self.image.topics_by_id.get(topic_id)
-            if topic is None:
-                raise errors.UnknownTopicIdError(f"There is no topic with id {uuid.to_text(topic_id)}.")
-            self._commit(Transaction(controller_epoch, MetadataDelta(topics_deleted=(topic,))))
+            topics = []
+            for topic_id in dict.fromkeys(topic_ids):
+                topic = self.image.topics_by_id.get(topic_id)
+                if topic is None:
+                    raise errors.UnknownTopicIdError(f"There is no topic with id {uuid.to_text(topic_id)}.")
+                topics.append(topic)
+            self._commit(Transaction(controller_epoch, MetadataDelta(topics_deleted=topics)))
 
     def add_partitions(self, controller_epoch: int, states: Iterable[PartitionState]) -> None:
         added = tuple(states)

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from kcore.metadata.cache import MetadataListener
     from kcore.metadata.image import BrokerRegistration, MetadataImage, PartitionState, TopicImage
@@ -95,8 +95,12 @@ class MetadataStore(ABC):
         """Takes a broker away, unless it has registered anew since (STALE_BROKER_EPOCH)."""
 
     @abstractmethod
+    def create_topics(self, controller_epoch: int, topics: Collection[tuple[TopicImage, Mapping[str, str]]]) -> None:
+        """Adds topics with all their partitions and overrides, all or none. TOPIC_ALREADY_EXISTS by name or id."""
+
     def create_topic(self, controller_epoch: int, topic: TopicImage, overrides: Mapping[str, str]) -> None:
-        """Adds a topic with all its partitions and its overrides. TOPIC_ALREADY_EXISTS by name."""
+        """`create_topics` of one."""
+        self.create_topics(controller_epoch, ((topic, overrides),))
 
     @abstractmethod
     def restore_topics(
@@ -105,8 +109,12 @@ class MetadataStore(ABC):
         """Makes all topics of a lost store known again, in one transaction, while the store is unused."""
 
     @abstractmethod
+    def delete_topics(self, controller_epoch: int, topic_ids: Collection[bytes]) -> None:
+        """Removes topics, their partitions and overrides, all or none, and adds their ids to `deleted_topic_ids`."""
+
     def delete_topic(self, controller_epoch: int, topic_id: bytes) -> None:
-        """Removes a topic, its partitions and overrides, and remembers its id among `deleted_topic_ids`."""
+        """`delete_topics` of one."""
+        self.delete_topics(controller_epoch, (topic_id,))
 
     @abstractmethod
     def add_partitions(self, controller_epoch: int, states: Iterable[PartitionState]) -> None:

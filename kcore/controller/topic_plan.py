@@ -8,7 +8,6 @@ from __future__ import annotations
 from kcore import errors, uuid
 from kcore.controller.new_topic import USE_DEFAULT
 from kcore.controller.replica_assignment import assign_replicas, check_manual_assignment
-from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, check_collision, validate_topic_name
 from kcore.metadata.image import NO_LEADER, PartitionState, TopicImage
 
 TYPE_CHECKING = False
@@ -20,14 +19,9 @@ if TYPE_CHECKING:
     from kcore.metadata.image import MetadataImage
 
 
-def check_new_name(name: str, image: MetadataImage) -> None:
-    """KafkaError for a name that no topic may have, or that one has."""
-    validate_topic_name(name)
-    if name == CLUSTER_METADATA_TOPIC:
-        raise errors.InvalidRequestError(f"Creation of internal topic {name} is prohibited.")
-    if name in image.topics:
-        raise errors.TopicAlreadyExistsError(f"Topic '{name}' already exists.")
-    check_collision(name, image.topics)
+# One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
+MAX_PARTITIONS_PER_REQUEST = 10_000
+EXCESSIVE_PARTITIONS = "Excessively large number of partitions per request."
 
 
 def plan_topic(new: NewTopic, image: MetadataImage, config: BrokerConfig) -> TopicImage:
@@ -71,8 +65,8 @@ def _first_state(topic: str, partition: int, replicas: tuple[int, ...], image: M
     return PartitionState(topic, partition, replicas, isr, isr[0] if isr else NO_LEADER)
 
 
-def plan_partitions(new: NewPartitions, image: MetadataImage) -> list[PartitionState]:
-    """The partitions that a topic gets in addition."""
+def plan_partitions(new: NewPartitions, image: MetadataImage, limit: int) -> list[PartitionState]:
+    """The partitions that a topic gets in addition, at most `limit`; nothing is made of a number above it."""
     topic = image.topics.get(new.name)
     if topic is None:
         raise errors.UnknownTopicOrPartitionError()
@@ -84,6 +78,8 @@ def plan_partitions(new: NewPartitions, image: MetadataImage) -> list[PartitionS
             f"The topic {new.name} currently has {present} partition(s); {new.total_count} would not be an increase."
         )
     additional = new.total_count - present
+    if additional > limit:
+        raise errors.PolicyViolationError(EXCESSIVE_PARTITIONS)
     if new.assignments is None:
         replicas = assign_replicas(image.brokers, additional, topic.replication_factor, first_partition=present)
     else:

@@ -25,7 +25,7 @@ import os
 
 from kcore import errors, uuid
 from kcore.config.topic import TopicConfig
-from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, check_collision, validate_topic_name
+from kcore.controller.topic_name import CLUSTER_METADATA_TOPIC, TopicNames, validate_topic_name
 from kcore.metadata.image import INTERNAL_TOPICS, NO_LEADER, PartitionState, TopicImage
 from kcore.record.decoder import decode_batches
 from kcore.storage.checkpoints import LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE, CorruptFileError, OffsetCheckpoint
@@ -316,7 +316,7 @@ class PartitionImport:
             )
         if existing is None:
             try:
-                check_collision(topic, image.topics)
+                TopicNames(image.topics).check_collision(topic)
             except errors.InvalidTopicError as error:
                 raise ImportRefused(str(error)) from None
         self._check_numbers(topic, len(existing.partitions) if existing is not None else 0, candidates)

@@ -44,7 +44,11 @@ def handle(context: RequestContext, request: Any) -> Fields:
         if result.error is None:
             responses.append({"name": found[topic_id], "topic_id": topic_id})
         else:
-            responses.append(failure(found[topic_id], topic_id, result.error))
+            error = result.error
+            if isinstance(error, errors.UnknownTopicIdError) and (found[topic_id], uuid.ZERO) in well_formed:
+                # Deleted since it was found by its name: older clients do not know the error of an id.
+                error = errors.UnknownTopicOrPartitionError(UNKNOWN_TOPIC)
+            responses.append(failure(found[topic_id], topic_id, error))
     return {"responses": responses + missing}
 
 

@@ -7,6 +7,7 @@ import pytest
 from kcore import errors, uuid
 from kcore.config.broker import BrokerConfig
 from kcore.controller.controller import Controller
+from kcore.controller.local_store import Transaction
 from kcore.controller.memory_store import MemoryMetadata, MemoryMetadataStore
 from kcore.controller.new_topic import NewPartitions, NewTopic
 from kcore.metadata.image import NO_LEADER, TOPIC_RESOURCE, BrokerRegistration, PartitionState
@@ -212,7 +213,32 @@ class TestDeleteTopics:
         assert first.topic_id != second.topic_id
 
 
+class CreatedMeanwhile(NewPartitions):
+    """Partitions for a topic that somebody creates after the controller has looked at the metadata."""
+
+    def __init__(self, cluster: Cluster, name: str, total_count: int) -> None:
+        super().__init__(name, total_count)
+        self._cluster = cluster
+
+    def __getattribute__(self, attribute: str) -> object:
+        if attribute == "name":
+            # A second creation is refused as one of a topic that exists.
+            self._cluster.controller.create_topics([NewTopic("orders", 1, 1)])
+        return super().__getattribute__(attribute)
+
+
 class TestCreatePartitions:
+    def test_the_limit_of_a_request_holds_for_a_topic_that_is_created_meanwhile(self, cluster: Cluster) -> None:
+        """The limit was checked outside the lock, where a missing topic counted as no partitions to add."""
+        cluster.controller.create_partitions([CreatedMeanwhile(cluster, "orders", 10_002)])
+        assert len(cluster.store.image.topics["orders"].partitions) == 1
+
+    def test_a_request_adds_no_more_than_its_limit_to_all_topics_together(self, cluster: Cluster) -> None:
+        cluster.controller.create_topics([NewTopic("a", 1, 1), NewTopic("b", 1, 1), NewTopic("c", 1, 1)])
+        additions = [NewPartitions("a", 9_001), NewPartitions("b", 2**31 - 1), NewPartitions("c", 1_001)]
+        results = cluster.controller.create_partitions(additions, validate_only=True)
+        assert [result.error.name if result.error else None for result in results] == [None, "POLICY_VIOLATION", None]
+
     def test_they_are_added_behind_the_last(self, cluster: Cluster) -> None:
         cluster.controller.create_topics([NewTopic("orders", 2, 1)])
         (result,) = cluster.controller.create_partitions([NewPartitions("orders", 4)])
@@ -379,3 +405,55 @@ def test_a_fenced_controller_fails(cluster: Cluster) -> None:
     (result,) = cluster.controller.create_topics([NewTopic("orders")])
     assert isinstance(result.error, errors.StaleControllerEpochError)
     assert cluster.store.image.topics == {}
+
+
+class TestTransactions:
+    """A request is one transaction: one copy of the image and one sync, however many topics it names."""
+
+    def committed(self, cluster: Cluster) -> list[Transaction]:
+        transactions: list[Transaction] = []
+        cluster.metadata.before_commit = transactions.append
+        return transactions
+
+    def test_topics_are_created_and_deleted_by_one_transaction_each(self, cluster: Cluster) -> None:
+        transactions = self.committed(cluster)
+        names = [f"topic-{number}" for number in range(20)]
+        results = cluster.controller.create_topics([*map(NewTopic, names), NewTopic("not/legal")])
+        assert [result.error is None for result in results] == [True] * 20 + [False]
+        results = cluster.controller.delete_topics([*names, "absent", names[0]])
+        assert [result.error is None for result in results] == [True] * 20 + [False] * 2
+        assert [(len(each.delta.topics_created), len(each.delta.topics_deleted)) for each in transactions] == [
+            (20, 0),
+            (0, 20),
+        ]
+        assert cluster.store.image.topics == {}
+
+    def test_a_commit_that_fails_is_answered_for_each_topic_of_it(self, cluster: Cluster) -> None:
+        cluster.controller.create_topics([NewTopic("a"), NewTopic("b")])
+        before = cluster.store.image
+
+        def fail(_: Transaction) -> None:
+            raise errors.KafkaStorageError()
+
+        cluster.metadata.before_commit = fail
+        created = cluster.controller.create_topics([NewTopic("c"), NewTopic("a"), NewTopic("d")])
+        deleted = cluster.controller.delete_topics(["a", "absent", "b"])
+        assert [result.error.name for result in (*created, *deleted) if result.error is not None] == [
+            "KAFKA_STORAGE_ERROR",
+            "TOPIC_ALREADY_EXISTS",
+            "KAFKA_STORAGE_ERROR",
+            "KAFKA_STORAGE_ERROR",
+            "UNKNOWN_TOPIC_OR_PARTITION",
+            "KAFKA_STORAGE_ERROR",
+        ]
+        assert cluster.store.image is before
+
+    def test_a_topic_beyond_the_quota_is_left_out(self, cluster: Cluster) -> None:
+        def apply(partitions: int) -> None:
+            if partitions > 2:
+                raise errors.ThrottlingQuotaExceededError()
+
+        asked = [NewTopic("small", 2, 1), NewTopic("large", 3, 1), NewTopic("tiny", 1, 1)]
+        results = cluster.controller.create_topics(asked, apply_quota=apply)
+        assert [result.error is None for result in results] == [True, False, True]
+        assert sorted(cluster.store.image.topics) == ["small", "tiny"]

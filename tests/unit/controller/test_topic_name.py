@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kcore import errors
-from kcore.controller.topic_name import check_collision, validate_topic_name
+from kcore.controller.topic_name import TopicNames, validate_topic_name
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "__consumer_offsets", "x" * 249])
@@ -41,9 +41,20 @@ def test_illegal_names(name: str, message: str) -> None:
 
 def test_names_that_differ_only_in_dot_and_underscore_collide() -> None:
     with pytest.raises(errors.InvalidTopicError, match=r"^Topic 'a\.b_c' collides with existing topic: a_b\.c$"):
-        check_collision("a.b_c", ["other", "a_b.c"])
+        TopicNames(["other", "a_b.c"]).check_collision("a.b_c")
 
 
 def test_a_name_does_not_collide_with_itself_or_with_others() -> None:
-    check_collision("a.b", ["a.b", "a-b", "ab", "a.b.c"])
-    check_collision("plain", ["plain"])
+    TopicNames(["a.b", "a-b", "ab", "a.b.c"]).check_collision("a.b")
+    TopicNames(["plain"]).check_collision("plain")
+
+
+def test_a_name_collides_with_those_that_the_same_request_adds() -> None:
+    names = TopicNames(["x_y"])
+    names.check("a.b")
+    names.add("a.b")
+    for taken in ("a_b", "x.y"):
+        with pytest.raises(errors.InvalidTopicError):
+            names.check(taken)
+    with pytest.raises(errors.TopicAlreadyExistsError):
+        names.check("a.b")
