@@ -8,6 +8,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kcore.config.definition import ConfigException
+
+
+class Properties(dict[str, str]):
+    """Properties by name, and in `places` where each was set, as an error message says it: a file's line, an option."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[str, str] = {}
+
+    def set(self, name: str, value: str, place: str) -> None:
+        """Sets a property; a later place takes the place of an earlier one."""
+        self[name] = value
+        self.places[name] = place
+
+    def read_file(self, path: str) -> None:
+        """Sets the properties of a file."""
+        from kcore.config.properties import load_text, numbered_properties
+
+        try:
+            for number, name, value in numbered_properties(load_text(path)):
+                self.set(name, value, f"{path}:{number}")
+        except ValueError as error:
+            raise _malformed(path, error) from None
+
+    def read_pairs(self, pairs: Iterable[str], option: str) -> None:
+        """Sets `name=value` pairs of an option."""
+        for name, value in parse_properties(pairs, option).items():
+            self.set(name, value, f"{option} {name}")
+
+    def located(self, error: ConfigException) -> UsageFailure:
+        """The failure that an error in these properties is: every part says where the values at fault were set."""
+        lines = [self._located(part) for part in error.parts]
+        return UsageFailure("\n".join(lines), lines)
+
+    def _located(self, error: ConfigException) -> str:
+        places = dict.fromkeys(self.places[name] for name in error.names if name in self.places)
+        return ": ".join([*filter(None, [", ".join(places)]), str(error)])
+
 
 def parse_properties(pairs: Iterable[str], option: str) -> dict[str, str]:
     """`name=value` pairs, as they stand on a command line; a later one replaces an earlier one."""
@@ -29,4 +68,8 @@ def read_properties(path: str | None) -> dict[str, str]:
     try:
         return load_properties(path)
     except ValueError as error:
-        raise UsageFailure(f"{path}: {error}; a backslash is written \\\\ in a properties file") from None
+        raise _malformed(path, error) from None
+
+
+def _malformed(path: str, error: ValueError) -> UsageFailure:
+    return UsageFailure(f"{path}: {error}; write a backslash as \\\\ in a properties file")

@@ -13,8 +13,8 @@ import sys
 from typing import NamedTuple
 
 from kcli.data_directory import default_data_directory, remove_pid_file, write_pid_file
-from kcli.failures import Failure, UsageFailure
-from kcli.properties import parse_properties, read_properties
+from kcli.failures import Failure
+from kcli.properties import Properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def serve(arguments: ServerArguments) -> int:
     try:
         return run(properties, on_started=on_started, rebuild_metadata=arguments.rebuild_metadata)
     except ConfigException as error:
-        raise UsageFailure(f"{arguments.properties_file or 'configuration'}: {error}") from None
+        raise properties.located(error) from None
     except OSError as error:
         if error.filename is not None:
             raise
@@ -100,16 +100,19 @@ def serve(arguments: ServerArguments) -> int:
 
 def server_properties(
     properties_file: str | None, overrides: tuple[str, ...], data_dir: str | None, port: int | None
-) -> dict[str, str]:
+) -> Properties:
     """What the broker is started with: the file, then the overrides, then --data-dir and --port."""
-    properties = read_properties(properties_file)
-    properties.update(parse_properties(overrides, "--override"))
+    properties = Properties()
+    if properties_file is not None:
+        properties.read_file(properties_file)
+    properties.read_pairs(overrides, "--override")
     if data_dir is not None:
-        properties["log.dirs"] = os.path.abspath(data_dir)
+        properties.set("log.dirs", os.path.abspath(data_dir), f"--data-dir {data_dir}")
     elif "log.dirs" not in properties and "log.dir" not in properties:
         properties["log.dirs"] = default_data_directory()
     if port is not None:
-        properties.update(_with_port(properties, port))
+        for name, value in _with_port(properties, port).items():
+            properties.set(name, value, f"--port {port}")
     elif properties_file is None and "listeners" not in properties:
         properties["listeners"] = f"PLAINTEXT://{LOOPBACK}:{DEFAULT_PORT}"
     return properties

@@ -22,6 +22,7 @@ from kcli.config_entities import (
     entity_options,
     means_quotas,
 )
+from kcli.config_suggestions import suggest_topic_configs
 from kcli.failures import Failure, UsageFailure
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import KAFKA, output_option, write_rows
@@ -188,7 +189,7 @@ def alter(
     per-broker.
     """
     from kcore.client.admin.configs import DELETE, SET, ConfigAdmin, ConfigOperation, ConfigResource
-    from kcore.client.admin.results import raise_first
+    from kcore.client.admin.results import failures, raise_first
 
     entity = chosen_entity(**options)
     if entity.name is None:
@@ -205,7 +206,11 @@ def alter(
         elif entity.entity_type == BROKER_LOGGERS:
             _check_loggers(admin, entity, [*added, *deleted])
         resource = ConfigResource(RESOURCE_TYPES[entity.entity_type], entity.name)
-        raise_first(admin.alter_configs({resource: operations}, validate_only=validate_only))
+        results = admin.alter_configs({resource: operations}, validate_only=validate_only)
+    for failure in failures(results).values():
+        if entity.entity_type == TOPICS:
+            suggest_topic_configs(failure, added)
+    raise_first(results)
     row = {
         "entity_type": entity.entity_type,
         "entity_name": entity.name or None,

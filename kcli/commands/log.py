@@ -64,17 +64,22 @@ def import_command(
     from kcli.server_process import server_properties
     from kcore.config.broker import BrokerConfig
     from kcore.config.definition import ConfigException
+    from kcore.config.topic import validate_overrides
     from kcore.controller.embedded_store import FILE_NAME, EmbeddedMetadataStore
     from kcore.platform.real_disk import RealDisk
     from kcore.server.partition_import import PartitionImport
 
     overrides = dict(parse_properties(configs, "--config"))
     stated_id = _parse_id(topic_id)
+    properties = server_properties(server_config, (), data_dir, None)
     try:
-        config = BrokerConfig(server_properties(server_config, (), data_dir, None))
-        _check_overrides(config, overrides)
+        config = BrokerConfig(properties)
     except ConfigException as error:
-        raise UsageFailure(f"log import: {error}") from None
+        raise properties.located(error) from None
+    try:
+        validate_overrides(overrides)
+    except ConfigException as error:
+        raise UsageFailure(f"log import --config: {error}") from None
     disk = RealDisk()
     disk.mkdirs(config.metadata_directory)
     store = EmbeddedMetadataStore(f"{config.metadata_directory}/{FILE_NAME}")
@@ -130,13 +135,6 @@ def _parse_id(text: str | None) -> bytes | None:
     if topic_id == uuid.ZERO:
         raise UsageFailure("--topic-id: the zero id is no topic's")
     return topic_id
-
-
-def _check_overrides(config: object, overrides: dict[str, str]) -> None:
-    """As when a topic is created: unknown names and values out of range are refused."""
-    from kcore.config.topic import validate_overrides
-
-    validate_overrides(overrides)
 
 
 def _lock_source(disk: Disk, parent: str) -> int:

@@ -6,6 +6,7 @@ import click
 
 from kcli.action_group import ActionGroup
 from kcli.completion import complete_configs, complete_topics
+from kcli.config_suggestions import suggest_topic_configs
 from kcli.confirmation import confirm
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
@@ -97,6 +98,7 @@ def create(
         else:
             if exists:
                 error.add_note("choose another name, or add --if-not-exists")
+            suggest_topic_configs(error, overrides)
             failures.append(error)
     write_rows(rows, output, _print_created, _print_created_as_kafka)
     raise_failures(failures)

@@ -36,6 +36,10 @@ EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
 }
 
 
+UNKNOWN_KEYS = "kcli.config.unknown.keys"
+ERROR, WARN = "error", "warn"
+UNKNOWN_NAME_REMEDY = f"`kcli configs docs` lists all names, and {UNKNOWN_KEYS}={WARN} ignores unknown ones"
+
 LISTENER_PREFIX = "listener.name."
 # What may be bounded for one listener by `listener.name.LISTENER.` before the name, besides for the broker.
 LISTENER_BOUNDS = ("max.connections", "max.connection.creation.rate")
@@ -59,13 +63,9 @@ class BrokerConfig:
 
         self.properties = {name: text for name, text in properties.items() if name in BROKER_KEYS}
         self.unknown = {name: text for name, text in properties.items() if name not in BROKER_KEYS}
-        self.warnings = [
-            f"{name} is not used here; it is ignored" for name in sorted(self.unknown) if not is_listener_bound(name)
-        ]
+        self.warnings: list[str] = []
         self._drop_stock_socket_buffers()
-        self._static: dict[str, ConfigValue] = {
-            name: BROKER_KEYS[name].parse(text) for name, text in self.properties.items()
-        }
+        self._static: dict[str, ConfigValue] = self._parse_properties()
         self._values = self._static
         self.dynamic = DynamicLayers(BROKER_KEYS)
         self._subscriptions = Subscriptions()
@@ -149,7 +149,10 @@ class BrokerConfig:
         prefixed = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
         for texts in (self.dynamic.own_texts, self.dynamic.cluster_texts, self.unknown):
             if prefixed in texts:
-                value = BROKER_KEYS[name].parse(texts[prefixed])
+                try:
+                    value = BROKER_KEYS[name].parse(texts[prefixed])
+                except ConfigException as error:
+                    raise ConfigException(str(error), prefixed) from None
                 assert isinstance(value, int), name
                 return value
         return default
@@ -189,6 +192,38 @@ class BrokerConfig:
         """Where the embedded metadata store lies."""
         return self.text("metadata.log.dir") or self.log_directories[0]
 
+    def _parse_properties(self) -> dict[str, ConfigValue]:
+        """The typed properties; ConfigException names all that cannot be used, unknown names among them."""
+        values: dict[str, ConfigValue] = {}
+        errors: list[ConfigException] = []
+        for name, text in self.properties.items():
+            try:
+                values[name] = BROKER_KEYS[name].parse(text)
+            except ConfigException as error:
+                errors.append(error)
+        errors += self._judge_unknown(values)
+        if errors:
+            raise ConfigException.joined(errors)
+        return values
+
+    def _judge_unknown(self, values: Mapping[str, ConfigValue]) -> list[ConfigException]:
+        """Warns of the names that nothing here defines; the answer is the errors among them."""
+        undefined = sorted(name for name in self.unknown if not is_listener_bound(name))
+        if not undefined:
+            return []
+        from kcore.config.foreign_names import remark, unknown_name
+
+        refuses = values.get(UNKNOWN_KEYS, BROKER_KEYS[UNKNOWN_KEYS].default) == ERROR
+        errors = []
+        for name in undefined:
+            warning = remark(name)
+            if warning is None:
+                error = unknown_name(name, BROKER_KEYS, UNKNOWN_NAME_REMEDY)
+                errors.append(error)
+                warning = f"{error}; it is ignored"
+            self.warnings.append(warning)
+        return errors if refuses else []
+
     def _drop_stock_socket_buffers(self) -> None:
         stock = str(network_keys.KAFKA_SOCKET_BUFFER_BYTES)
         named = [name for name in network_keys.SOCKET_BUFFER_KEYS if self.properties.get(name, "").strip() == stock]
@@ -204,23 +239,32 @@ class BrokerConfig:
     def _check_ids(self) -> None:
         broker_id, node_id = self._static.get("broker.id"), self._static.get("node.id")
         if None not in (broker_id, node_id) and broker_id != node_id:
-            raise ConfigException(f"broker.id is {broker_id} and node.id is {node_id}: they must be equal")
+            raise ConfigException(
+                f"broker.id is {broker_id} and node.id is {node_id}: they must be equal", "broker.id", "node.id"
+            )
         reserved = self.number("reserved.broker.max.id")
         if self.flag("broker.id.generation.enable") and not self.is_set("node.id") and self.broker_id > reserved:
             raise ConfigException(
-                f"broker.id must be greater than or equal to -1 and not greater than reserved.broker.max.id, {reserved}"
+                "broker.id must be greater than or equal to -1 and not greater than reserved.broker.max.id, "
+                f"{reserved}",
+                "broker.id",
+                "reserved.broker.max.id",
             )
         if self.broker_id < -1:
             raise ConfigException(
-                f"Invalid value {self.broker_id} for configuration broker.id: Value must be at least 0"
+                f"Invalid value {self.broker_id} for configuration broker.id: Value must be at least 0",
+                "broker.id",
+                "node.id",
             )
 
     def _check_directories(self) -> None:
         directories = self.log_directories
         if not directories:
-            raise ConfigException("At least one log directory must be defined via log.dirs or log.dir.")
+            raise ConfigException(
+                "At least one log directory must be defined via log.dirs or log.dir.", "log.dirs", "log.dir"
+            )
         if len(set(directories)) != len(directories):
-            raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}")
+            raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}", "log.dirs", "log.dir")
 
     def _note_unused_settings(self) -> None:
         self.warnings += [
@@ -229,7 +273,7 @@ class BrokerConfig:
             if not BROKER_KEYS[name].is_used and self[name] != self.default(name)
         ]
         if self["metadata.store"] != "embedded":
-            raise ConfigException("metadata.store=zookeeper is not available in this version")
+            raise ConfigException("metadata.store=zookeeper is not available in this version", "metadata.store")
         if self.is_set("zookeeper.connect"):
             self.warnings.append("zookeeper.connect is ignored: metadata.store is embedded")
         if self.is_set("controller.quorum.voters") or self.is_set("controller.quorum.bootstrap.servers"):
@@ -237,7 +281,9 @@ class BrokerConfig:
                 "controller.quorum.* is ignored: there is no Raft quorum, this broker is the controller"
             )
         if self["process.roles"] == ("controller",):
-            raise ConfigException("process.roles=controller: a controller without a broker does not exist here")
+            raise ConfigException(
+                "process.roles=controller: a controller without a broker does not exist here", "process.roles"
+            )
         for name in ("authorizer.class.name", "create.topic.policy.class.name", "alter.config.policy.class.name"):
             if self.is_set(name) and self.text(name):
-                raise ConfigException(f"{name} names a Java class, which cannot be loaded here")
+                raise ConfigException(f"{name} names a Java class, which cannot be loaded here", name)

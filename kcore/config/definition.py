@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     ConfigValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | None"
@@ -53,14 +53,44 @@ INT_MAX = 2**31 - 1
 HIDDEN_VALUE = "[hidden]"
 
 
+# How alike a name must be to the one that is suggested for it, of 1.
+LIKENESS = 0.8
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one most likely means; None when no name is like it."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1, LIKENESS)
+    return near[0] if near else None
+
+
 class ConfigException(ValueError):
-    """A configuration that cannot be used; the text says which and why."""
+    """A configuration that cannot be used; the text says which and why.
+
+    `names` are the configurations at fault, so that a caller can say where each was set. `parts` are the single errors
+    where there are several.
+    """
+
+    def __init__(self, message: str, *names: str) -> None:
+        super().__init__(message)
+        self.names = names
+        self.parts: tuple[ConfigException, ...] = (self,)
+
+    @classmethod
+    def joined(cls, errors: Sequence[ConfigException]) -> ConfigException:
+        """One exception for all of these errors, a line for each."""
+        if len(errors) == 1:
+            return errors[0]
+        whole = cls("\n".join(map(str, errors)), *(name for error in errors for name in error.names))
+        whole.parts = tuple(errors)
+        return whole
 
 
 def invalid(name: str, value: ConfigValue, complaint: str) -> ConfigException:
     """What Kafka says of a value of the right type that cannot be."""
     shown = "null" if value is None else display(value)
-    return ConfigException(f"Invalid value {shown} for configuration {name}: {complaint}")
+    return ConfigException(f"Invalid value {shown} for configuration {name}: {complaint}", name)
 
 
 class Validator:
@@ -135,7 +165,7 @@ def parse_value(name: str, text: str, type: int) -> ConfigValue:
         if lowered in ("true", "false"):
             return lowered == "true"
         raise ConfigException(
-            f"Invalid value {text} for configuration {name}: Expected value to be either true or false"
+            f"Invalid value {text} for configuration {name}: Expected value to be either true or false", name
         )
     if type in INTEGER_BITS:
         return _parse_integer(name, trimmed, type)
@@ -161,7 +191,9 @@ def _parse_integer(name: str, text: str, type: int) -> int:
 
 
 def _not_a_number(name: str, text: str, type: int) -> ConfigException:
-    return ConfigException(f"Invalid value {text} for configuration {name}: Not a number of type {TYPE_NAMES[type]}")
+    return ConfigException(
+        f"Invalid value {text} for configuration {name}: Not a number of type {TYPE_NAMES[type]}", name
+    )
 
 
 def display(value: ConfigValue) -> str | None:

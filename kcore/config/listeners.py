@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from kcore.config.broker import BrokerConfig
 
+PROTOCOL_MAP = "listener.security.protocol.map"
 ANY_HOSTS = ("", "0.0.0.0", "::")
 
 
@@ -55,14 +56,18 @@ def parse_endpoint(text: str, protocols: dict[str, str], setting: str) -> Endpoi
     host, colon, port_text = address.rpartition(":")
     bracket_free = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (separator and name and colon and port_text.isascii() and port_text.isdigit()) or int(port_text) > 65535:
-        raise ConfigException(f"{setting}: {text!r} is not of the form NAME://HOST:PORT")
+        raise ConfigException(f"{setting}: {text!r} is not of the form NAME://HOST:PORT", setting)
     if ":" in host and bracket_free == host:
-        raise ConfigException(f"{setting}: an IPv6 address stands in brackets, as in {name}://[{host}]:{port_text}")
+        raise ConfigException(
+            f"{setting}: {host} is an IPv6 address; write it in brackets, as in {name}://[{host}]:{port_text}", setting
+        )
     listener = name.upper()
     protocol = protocols.get(listener)
     if protocol is None:
         raise ConfigException(
-            f"{setting}: no security protocol is defined for listener {listener} in listener.security.protocol.map"
+            f"{setting}: no security protocol is defined for listener {listener} in {PROTOCOL_MAP}",
+            setting,
+            PROTOCOL_MAP,
         )
     return Endpoint(listener, bracket_free, int(port_text), protocol)
 
@@ -77,9 +82,9 @@ def parse_protocol_map(items: Iterable[str]) -> dict[str, str]:
         listener = name.strip().upper()
         protocol = protocol.strip().upper()
         if not colon or not listener or protocol not in SECURITY_PROTOCOLS:
-            raise ConfigException(f"listener.security.protocol.map: {item!r} is not of the form NAME:PROTOCOL")
+            raise ConfigException(f"{PROTOCOL_MAP}: {item!r} is not of the form NAME:PROTOCOL", PROTOCOL_MAP)
         if listener in protocols:
-            raise ConfigException(f"listener.security.protocol.map: {listener} stands there twice")
+            raise ConfigException(f"{PROTOCOL_MAP}: {listener} is listed twice", PROTOCOL_MAP)
         protocols[listener] = protocol
     return protocols
 
@@ -90,21 +95,27 @@ class Listeners:
     __slots__ = ("advertised", "endpoints", "inter_broker_name")
 
     def __init__(self, config: BrokerConfig) -> None:
-        protocols = parse_protocol_map(config.texts("listener.security.protocol.map"))
+        protocols = parse_protocol_map(config.texts(PROTOCOL_MAP))
         controller_names = {name.upper() for name in config.texts("controller.listener.names")}
-        if not config.is_set("listener.security.protocol.map"):
+        if not config.is_set(PROTOCOL_MAP):
             for name in controller_names:
                 protocols.setdefault(name, "PLAINTEXT")
         stated = [parse_endpoint(text, protocols, "listeners") for text in config.texts("listeners")]
         _check_unique(stated)
         self.endpoints = [endpoint for endpoint in stated if endpoint.name not in controller_names]
         if not self.endpoints:
-            raise ConfigException("listeners: no listener is left for clients besides the controller's")
+            raise ConfigException(
+                "listeners: no listener is left for clients besides the controller's",
+                "listeners",
+                "controller.listener.names",
+            )
         for endpoint in self.endpoints:
             if endpoint.security_protocol != "PLAINTEXT":
                 raise ConfigException(
                     f"listeners: {endpoint.security_protocol} of {endpoint.name} is not available in this version, "
-                    "only PLAINTEXT is"
+                    "only PLAINTEXT is",
+                    "listeners",
+                    PROTOCOL_MAP,
                 )
         self.advertised = self._parse_advertised(config, protocols, controller_names)
         self.inter_broker_name = self._choose_inter_broker(config)
@@ -120,14 +131,17 @@ class Listeners:
             if endpoint.name in controller_names:
                 continue
             if endpoint.name not in opened:
-                raise ConfigException(f"advertised.listeners: {endpoint.name} is not one of the listeners")
+                raise ConfigException(
+                    f"advertised.listeners: {endpoint.name} is not one of the listeners", "advertised.listeners"
+                )
             if endpoint.host in ANY_HOSTS[1:]:
                 raise ConfigException(
                     f"advertised.listeners cannot use the nonroutable meta-address {endpoint.host}. "
-                    "Use a routable IP address."
+                    "Use a routable IP address.",
+                    "advertised.listeners",
                 )
             if endpoint.name in advertised:
-                raise ConfigException(f"advertised.listeners: {endpoint.name} stands there twice")
+                raise ConfigException(f"advertised.listeners: {endpoint.name} is listed twice", "advertised.listeners")
             advertised[endpoint.name] = endpoint
         return advertised
 
@@ -136,10 +150,14 @@ class Listeners:
         if name is not None:
             if config.is_set("security.inter.broker.protocol"):
                 raise ConfigException(
-                    "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
+                    "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.",
+                    "inter.broker.listener.name",
+                    "security.inter.broker.protocol",
                 )
             if all(endpoint.name != name.upper() for endpoint in self.endpoints):
-                raise ConfigException(f"inter.broker.listener.name: {name} is not one of the listeners")
+                raise ConfigException(
+                    f"inter.broker.listener.name: {name} is not one of the listeners", "inter.broker.listener.name"
+                )
             return name.upper()
         protocol = config.text("security.inter.broker.protocol")
         for endpoint in self.endpoints:
@@ -154,10 +172,10 @@ def _check_unique(endpoints: list[Endpoint]) -> None:
     ports: dict[int, Endpoint] = {}
     for endpoint in endpoints:
         if endpoint.name in names:
-            raise ConfigException(f"Each listener must have a different name, listeners: {endpoint.name}")
+            raise ConfigException(f"Each listener must have a different name, listeners: {endpoint.name}", "listeners")
         names.add(endpoint.name)
         if endpoint.port == 0:
             continue
         other = ports.setdefault(endpoint.port, endpoint)
         if other is not endpoint and (":" in other.host) == (":" in endpoint.host):
-            raise ConfigException(f"Each listener must have a different port, listeners: {endpoint.port}")
+            raise ConfigException(f"Each listener must have a different port, listeners: {endpoint.port}", "listeners")

@@ -21,45 +21,53 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 def load_properties(path: str) -> dict[str, str]:
     """The properties of a file; OSError when it cannot be read."""
+    return parse_properties(load_text(path))
+
+
+def load_text(path: str) -> str:
+    """The text of a properties file; OSError when it cannot be read."""
     with open(path, "rb") as file:
         content = file.read()
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    return parse_properties(text)
+        return content.decode("latin-1")
 
 
 def parse_properties(text: str) -> dict[str, str]:
     """The properties of a text; ValueError on a malformed \\u escape."""
-    properties: dict[str, str] = {}
-    for line in _logical_lines(text):
+    return {name: value for _, name, value in numbered_properties(text)}
+
+
+def numbered_properties(text: str) -> Iterator[tuple[int, str, str]]:
+    """Each property of a text with the number of its first line, counted from 1; ValueError as `parse_properties`."""
+    for number, line in _logical_lines(text):
         end = _end_of_name(line)
         value = line[end:].lstrip(BLANKS)
         if value[:1] in ("=", ":"):
             value = value[1:].lstrip(BLANKS)
-        properties[_unescape(line[:end])] = _unescape(value)
-    return properties
+        yield number, _unescape(line[:end]), _unescape(value)
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blank ones, continuations joined."""
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without comments and blank ones, continuations joined, with their first line's number."""
     pending: str | None = None
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    first = 0
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
         content = line.lstrip(BLANKS)
         if pending is None:
             if not content or content[0] in "#!":
                 continue
-            pending = ""
+            pending, first = "", number
         pending += content
         trailing = len(content) - len(content.rstrip("\\"))
         if trailing % 2 == 1:
             pending = pending[:-1]
             continue
-        yield pending
+        yield first, pending
         pending = None
     if pending:
-        yield pending
+        yield first, pending
 
 
 def _end_of_name(line: str) -> int:

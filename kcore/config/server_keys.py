@@ -19,6 +19,7 @@ KEYS = (
     ConfigKey("fetch.purgatory.purge.interval.requests", INT, 1000),
     unused("inter.broker.protocol.version", STRING, "3.9-IV0", METADATA_VERSION),
     ConfigKey("kcli.batch.max.decompressed.bytes", INT, 268_435_456, at_least(1024)),
+    ConfigKey("kcli.config.unknown.keys", STRING, "error", one_of("error", "warn"), LOW),
     ConfigKey("kcli.debug.hold.ms", INT, 2000, at_least(1)),
     ConfigKey("kcli.debug.hooks", BOOLEAN, False),
     ConfigKey("kcli.fast.path.enable", BOOLEAN, True),

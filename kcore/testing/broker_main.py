@@ -34,8 +34,17 @@ def serve(properties: Mapping[str, str], control: Packets) -> int:
     try:
         return run(properties, on_started=on_started)
     except (ConfigException, OSError) as error:
-        packets.send_packet(control, ("failed", str(error)))
+        packets.send_packet(control, ("failed", refusal(error)))
         return START_FAILED
+
+
+def refusal(error: Exception) -> str:
+    """Why the broker did not start; errors in its properties name the argument that they came from."""
+    from kcore.config.definition import ConfigException
+
+    if not isinstance(error, ConfigException):
+        return str(error)
+    return "\n".join(f"EmbeddedBroker(properties): {part}" for part in error.parts)
 
 
 def description(started: StartedBroker) -> dict[str, object]:

@@ -148,12 +148,13 @@ class ThreadHost:
         from kcore.config.definition import ConfigException
         from kcore.server.broker import Broker
         from kcore.server.run import start
+        from kcore.testing.broker_main import refusal
 
         try:
             broker = Broker(BrokerConfig(properties))
             start(broker)
         except (ConfigException, OSError) as error:
-            raise BrokerNotStarted(f"the broker did not start: {error}") from error
+            raise BrokerNotStarted(f"the broker did not start: {refusal(error)}") from error
         self._broker = broker
 
     def await_start(self, timeout_s: float) -> dict[str, Any]:

@@ -129,6 +129,11 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
             "(INVALID_CONFIG)",
         ),
         (
+            ["--topic", "cfg-wrong", "--add-config", "retention.mss=5"],
+            1,
+            "topic cfg-wrong: Unknown topic config name: retention.mss (INVALID_CONFIG); did you mean retention.ms?",
+        ),
+        (
             ["--topic", "cfg-none", "--add-config", "retention.ms=5"],
             1,
             "topic cfg-none: The topic 'cfg-none' does not exist. (UNKNOWN_TOPIC_OR_PARTITION)",

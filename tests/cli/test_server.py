@@ -143,6 +143,35 @@ def test_a_setting_that_cannot_be_is_usage(tmp_path: Path, offline: Kcli) -> Non
     assert (missing.code, missing.stderr) == (2, f"kcli: {tmp_path / 'no.properties'}: no such file or directory\n")
 
 
+def test_a_wrong_value_is_reported_with_the_place_where_it_was_set(tmp_path: Path, offline: Kcli) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=1\n\nnum.partitons=\\\n  3\nlog.retention.hours=1\n")
+    start = ("server-start", file, "--data-dir", tmp_path / "data", "--port", "0")
+    result = offline(*start, "--override", "kcli.request.log=slow", "--override", "num.partitions=0")
+    assert (result.code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "kcli: --override num.partitions: Invalid value 0 for configuration num.partitions: Value must be at least 1\n"
+        "kcli: --override kcli.request.log: Invalid value slow for configuration kcli.request.log: "
+        "String must be one of: off, summary, full\n"
+        f"kcli: {file}:3: unknown configuration num.partitons; did you mean num.partitions?\n"
+    )
+    file.write_text("log.retention.hours=0\n")
+    result = offline(*start)
+    assert (result.code, result.stderr) == (
+        2,
+        f"kcli: {file}:1: requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1\n",
+    )
+    for arguments in (
+        ("--override", "num.partitons=3"),
+        ("--override", "num.partitons=3", "--override", "num.io.threads=9"),
+    ):
+        result = offline("server-start", "--data-dir", tmp_path / "data", "--port", "0", *arguments)
+        assert (result.code, result.stderr) == (
+            2,
+            "kcli: --override num.partitons: unknown configuration num.partitons; did you mean num.partitions?\n",
+        )
+
+
 def test_the_file_then_the_overrides_then_the_options(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(

@@ -150,7 +150,8 @@ def test_a_properties_file_that_cannot_be_read_is_named(kcli: Kcli, tmp_path: Pa
         (
             "request.timout.ms=5",
             0,
-            "request.timout.ms is not a configuration of the admin client; is request.timeout.ms meant?",
+            "request.timout.ms is ignored: it is not a configuration of the admin client; did you mean "
+            "request.timeout.ms?",
         ),
         ("request.timeout.ms=20000\nclient.id=me\nreconnect.backoff.ms=7\n", 0, ""),
     ],

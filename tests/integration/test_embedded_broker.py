@@ -140,6 +140,13 @@ def test_a_paused_broker_is_silent_until_it_goes_on(broker: EmbeddedBroker) -> N
 def test_what_it_refuses_is_said_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(BrokerNotStarted, match=r"num\.partitions"), EmbeddedBroker({"num.partitions": "many"}):
         pass
+    unknown = r"EmbeddedBroker\(properties\): unknown configuration num\.partitons; did you mean num\.partitions\?"
+    for in_process in (False, True):
+        with (
+            pytest.raises(BrokerNotStarted, match=unknown),
+            EmbeddedBroker({"num.partitons": 3}, in_process=in_process),
+        ):
+            pass
     with (
         EmbeddedBroker(data_dir=tmp_path / "data"),
         pytest.raises(BrokerNotStarted, match="lock"),

@@ -22,7 +22,7 @@ from kcore.client.config.connection_rules import settle_connections
 from kcore.client.config.consumer_rules import settle_consumer
 from kcore.client.config.given_value import typed_value
 from kcore.client.config.producer_rules import settle_producer
-from kcore.config.definition import HIDDEN_VALUE, ConfigException, ConfigKey, index_by_name
+from kcore.config.definition import HIDDEN_VALUE, ConfigException, ConfigKey, index_by_name, nearest_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ClientConfig:
             given[name] = value
         self.unknown = {name: value for name, value in given.items() if name not in self.KEYS}
         self.warnings = [
-            f"{name} is not a configuration of the {self.KIND}{self._hint(name)}; it is ignored"
+            f"{name} is ignored: it is not a configuration of the {self.KIND}{self._hint(name)}"
             for name in sorted(self.unknown)
         ]
         self._given = {name: typed_value(self.KEYS[name], given[name]) for name in given if name in self.KEYS}
@@ -138,11 +138,9 @@ class ClientConfig:
         ]
 
     def _hint(self, name: str) -> str:
-        from difflib import get_close_matches
-
         dotted = name.replace("_", ".")
-        near = [dotted] if dotted in self.KEYS else get_close_matches(dotted, self.KEYS, 1, 0.8)
-        return f"; is {near[0]} meant?" if near else ""
+        near = dotted if dotted in self.KEYS else nearest_name(dotted, self.KEYS)
+        return f"; did you mean {near}?" if near is not None else ""
 
 
 class ProducerConfig(ClientConfig):

@@ -28,6 +28,10 @@ TEXTS = {
         "How large the records of one batch may be once they are decompressed, for validation or a search by time: it "
         "bounds the memory that a few sent bytes can claim. A larger batch is refused with MESSAGE_TOO_LARGE."
     ),
+    "kcli.config.unknown.keys": (
+        "What a name in the broker's properties does that is neither a configuration of Apache Kafka 2.8 to 4.3 nor of "
+        "kcli, nor of a well-known plugin: `error` refuses to start, `warn` logs a warning and ignores the name."
+    ),
     "kcli.debug.hold.ms": "How long SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
     "kcli.debug.hooks": "Whether SIGUSR2 makes the broker hold Python's interpreter lock for a while, for tests.",
     "kcli.fast.path.enable": "Whether produce, fetch and heartbeats run on the network threads; off, handlers do it.",

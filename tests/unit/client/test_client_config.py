@@ -63,7 +63,7 @@ def test_every_name_has_a_keyword_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("properties", "keywords", "complaint"),
     [
-        ({}, {"batchsize": 1}, "batchsize is not a configuration of the producer; is batch.size meant?"),
+        ({}, {"batchsize": 1}, "batchsize is not a configuration of the producer; did you mean batch.size?"),
         ({}, {"zzz": 1}, "zzz is not a configuration of the producer"),
         ({"acks": "1"}, {"acks": 1}, "acks is given twice, by its name and as acks: leave one out"),
         ({"linger.ms": True}, {}, "Expected value to be a whole number of 64 bits, but it was a bool"),
@@ -90,8 +90,8 @@ def test_odd_settings_are_warned_about_once() -> None:
     properties = {**SERVERS, "batch_size": "1", "colour": "red", "metric.reporters": "x.Y", "retry.backoff.ms": "5000"}
     config = ProducerConfig({**properties, "request.timeout.ms": "200000"})
     assert config.warnings == [
-        "batch_size is not a configuration of the producer; is batch.size meant?; it is ignored",
-        "colour is not a configuration of the producer; it is ignored",
+        "batch_size is ignored: it is not a configuration of the producer; did you mean batch.size?",
+        "colour is ignored: it is not a configuration of the producer",
         "metric.reporters has no effect in this version",
         "retry.backoff.ms is 5000 and counts as 1000, like retry.backoff.max.ms",
         "delivery.timeout.ms counts as 200000: it cannot be shorter than linger.ms + request.timeout.ms",

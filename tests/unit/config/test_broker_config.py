@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from kcore.config.broker import BrokerConfig
+from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.definition import ConfigException
 from kcore.config.properties import parse_properties
 from tests.unit.config import stock_files
@@ -79,9 +83,88 @@ def test_rules_over_values_are_kafkas(properties: dict[str, str], complaint: str
     assert complaint in str(refusal.value)
 
 
-def test_unknown_names_are_warned_of_once_each() -> None:
-    config = BrokerConfig({"no.such.thing": "1", "num.partition": "3", "num.partitions": "3"})
-    assert sorted(warning.split()[0] for warning in config.warnings) == ["no.such.thing", "num.partition"]
+def test_unknown_names_are_errors_with_a_suggestion() -> None:
+    with pytest.raises(ConfigException) as refusal:
+        BrokerConfig({"no.such.thing": "1", "num.partitons": "3", "num.partitions": "3"})
+    assert [part.names for part in refusal.value.parts] == [("no.such.thing",), ("num.partitons",)]
+    assert "kcli.config.unknown.keys=warn" in str(refusal.value.parts[0])
+    assert str(refusal.value.parts[1]) == "unknown configuration num.partitons; did you mean num.partitions?"
+
+
+def test_unknown_names_are_warned_of_once_each_where_that_is_configured() -> None:
+    config = BrokerConfig({"num.partitons": "3", "num.partitions": "3", "kcli.config.unknown.keys": "warn"})
+    assert config.warnings == ["unknown configuration num.partitons; did you mean num.partitions?; it is ignored"]
+
+
+def test_every_error_is_reported_at_once_with_the_names_at_fault() -> None:
+    with pytest.raises(ConfigException) as refusal:
+        BrokerConfig({"num.partitions": "many", "log.segment.bytes": "13", "num.partitons": "3"})
+    assert [part.names for part in refusal.value.parts] == [
+        ("num.partitions",),
+        ("log.segment.bytes",),
+        ("num.partitons",),
+    ]
+    assert str(refusal.value).splitlines() == [str(part) for part in refusal.value.parts]
+
+
+BROKER_NAMES = json.loads((Path(__file__).parents[2] / "vectors" / "config" / "broker-names.json").read_text())
+
+
+@pytest.mark.parametrize("release", sorted(BROKER_NAMES))
+def test_no_broker_configuration_of_a_release_of_kafka_is_unknown(release: str) -> None:
+    from kcore.config.foreign_names import remark
+
+    undefined = [name for name in BROKER_NAMES[release] if name not in BROKER_KEYS]
+    assert {name: remark(name) for name in undefined} == {
+        name: f"{name} has no effect in this version" for name in undefined
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "super.users",
+        "allow.everyone.if.no.acl.found",
+        "metrics.jmx.include",
+        "config.providers.file.class",
+        "rsm.config.storage.root",
+        "confluent.support.metrics.enable",
+        "listener.name.internal.ssl.keystore.location",
+        "listener.name.internal.plain.sasl.jaas.config",
+    ],
+)
+def test_names_that_plugins_and_listeners_have_are_warned_of_once(name: str) -> None:
+    (warning,) = BrokerConfig({name: "x"}).warnings
+    assert warning.startswith(f"{name} has no effect")
+
+
+@pytest.mark.parametrize(
+    "name", ["listener.name.internal.ssl.keystore.locaton", "listener.name.internal", "ssl.colour"]
+)
+def test_names_with_a_known_prefix_are_unknown_without_a_known_rest(name: str) -> None:
+    with pytest.raises(ConfigException, match=f"unknown configuration {name};"):
+        BrokerConfig({name: "x"})
+
+
+@pytest.mark.parametrize(
+    ("properties", "names"),
+    [
+        ({"log.retention.hours": "0"}, {"log.retention.hours"}),
+        ({"broker.id": "1", "node.id": "2"}, {"broker.id", "node.id"}),
+        ({"listeners": "PLAINTEXT"}, {"listeners"}),
+        ({"listeners": "SSL://:9092"}, {"listeners"}),
+        ({"advertised.listeners": "OTHER://h:1"}, {"advertised.listeners"}),
+        ({"inter.broker.listener.name": "OTHER"}, {"inter.broker.listener.name"}),
+        ({"log.dirs": "/a,/a"}, {"log.dirs"}),
+        ({"max.connections.per.ip.overrides": "h:few"}, {"max.connections.per.ip.overrides"}),
+        ({"listener.name.plaintext.max.connections": "x"}, {"listener.name.plaintext.max.connections"}),
+        ({"authorizer.class.name": "A"}, {"authorizer.class.name"}),
+    ],
+)
+def test_an_error_names_the_properties_at_fault(properties: dict[str, str], names: set[str]) -> None:
+    with pytest.raises(ConfigException) as refusal:
+        BrokerConfig(properties)
+    assert names == set(refusal.value.names) & set(properties)
 
 
 def test_one_broker_needs_no_configuration() -> None:

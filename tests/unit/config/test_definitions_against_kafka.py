@@ -27,6 +27,7 @@ OURS_ALONE = {
     "metadata.store",  # chooses what KRaft and ZooKeeper modes choose in Kafka
     "log.validation.header.only",
     "kcli.batch.max.decompressed.bytes",
+    "kcli.config.unknown.keys",
     "kcli.fast.path.enable",
     "log.flush.group.commit",
     "kcli.fetch.session.cache.max.partitions",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kcore.config.properties import load_properties, parse_properties
+from kcore.config.properties import load_properties, numbered_properties, parse_properties
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,8 @@ def test_a_file_may_be_utf8_or_latin1(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "server.properties"
     path.write_bytes("log.dirs=/data/Müll\n".encode(encoding))
     assert load_properties(str(path)) == {"log.dirs": "/data/Müll"}
+
+
+def test_properties_are_numbered_by_their_first_line() -> None:
+    text = "a=1\r\n# comment\n\nb = 2\\\n   3\nc\n"
+    assert list(numbered_properties(text)) == [(1, "a", "1"), (4, "b", "23"), (6, "c", "")]
