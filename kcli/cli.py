@@ -24,6 +24,7 @@ COMMANDS = {
     "groups": "Describe and watch consumer groups, reset offsets.",
     "quotas": "Describe and alter client quotas.",
     "records": "Delete records from the start of partitions.",
+    "transactions": "Find and abort transactions that hang.",
     "get-offsets": "Print an offset of each partition.",
     "log-dirs": "Describe the log directories of brokers.",
     "cluster": "Tell a cluster's id and its brokers.",

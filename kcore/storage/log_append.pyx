@@ -105,13 +105,13 @@ cdef int16_t append_validated(Log log, uint8_t* records, size_t size, int origin
     if origin != ORIGIN_REPLICATION:
         # A leader appends one batch at a time, as LogValidator's rules have made sure.
         read_batch_header(records, size, &header)
-        result.error = log.producer_state.check(&header, origin, &verdict)
+        result.error = log.producer_state.check(&header, records, origin, &verdict)
         if verdict.abridged:
             outcome = log.recall_producer(header.producer_id, header.producer_epoch)
             if outcome < 0:
                 result.error = log.fail(outcome, b"reading what a producer wrote before")
                 return result.error
-            result.error = log.producer_state.check(&header, origin, &verdict)
+            result.error = log.producer_state.check(&header, records, origin, &verdict)
         result.message = verdict.message
         if result.error != NONE:
             return result.error

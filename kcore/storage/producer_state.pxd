@@ -49,8 +49,9 @@ cdef class ProducerStateManager:
     cdef readonly int32_t damaged_snapshots      # removed when the state was last loaded
     cdef readonly int64_t newest_damaged_snapshot
 
-    # Epoch and sequence of the batch about to be appended: an error, a duplicate, or neither.
-    cdef int16_t check(self, const BatchHeader* header, int origin, SequenceVerdict* verdict) noexcept nogil
+    # Epoch and sequence of the batch about to be appended, or the epochs of a marker: an error, a duplicate, or neither.
+    cdef int16_t check(self, const BatchHeader* header, const uint8_t* batch, int origin,
+                       SequenceVerdict* verdict) noexcept nogil
     # Accounts for a batch that was written at a place of a segment; `batch` has header.size_bytes readable bytes.
     # True, and `aborted` filled in, when it is the marker that aborts a transaction: for the segment's transaction index.
     cdef bint append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
@@ -69,6 +70,8 @@ cdef class ProducerStateManager:
     cdef void place(self, int64_t offset, const LogOffsetMetadata* first) noexcept nogil
     cdef int32_t producer_count(self) noexcept nogil
     cdef bint find(self, int64_t producer_id, ProducerEntry* out) noexcept nogil
+    cdef int16_t check_marker(self, const BatchHeader* header, const uint8_t* batch, const ProducerEntry* entry,
+                              SequenceVerdict* verdict) noexcept nogil
     cdef bint is_duplicate(self, const ProducerEntry* entry, const BatchHeader* header,
                            SequenceVerdict* verdict) noexcept nogil
     cdef bint is_in_sequence(self, const ProducerEntry* entry, const BatchHeader* header) noexcept nogil

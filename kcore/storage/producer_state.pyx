@@ -26,7 +26,9 @@ from cython.operator cimport dereference, preincrement
 from kcore.cursor cimport (
     Cursor, cursor_over, read_int8, read_int16, read_int32, read_int64, read_varint, read_varlong, remaining, take,
 )
-from kcore.errors cimport INVALID_PRODUCER_EPOCH, NONE, OUT_OF_ORDER_SEQUENCE_NUMBER
+from kcore.errors cimport (
+    INVALID_PRODUCER_EPOCH, NONE, OUT_OF_ORDER_SEQUENCE_NUMBER, TRANSACTION_COORDINATOR_FENCED,
+)
 from kcore.platform.disk cimport DiskOperations, write_file_atomically
 from kcore.platform.sync cimport (
     atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, pthread_mutex_destroy, pthread_mutex_init,
@@ -185,15 +187,18 @@ cdef class ProducerStateManager:
 
     # --- before an append -------------------------------------------------------------------------------------------
 
-    cdef int16_t check(self, const BatchHeader* header, int origin, SequenceVerdict* verdict) noexcept nogil:
+    cdef int16_t check(self, const BatchHeader* header, const uint8_t* batch, int origin,
+                       SequenceVerdict* verdict) noexcept nogil:
         cdef ProducerEntry entry
         cdef bint known
         memset(verdict, 0, sizeof(SequenceVerdict))
-        if header.producer_id < 0 or header.attributes & CONTROL_MASK:
+        if header.producer_id < 0:
             return NONE
         pthread_mutex_lock(&self.lock)
         known = self.find(header.producer_id, &entry)
         pthread_mutex_unlock(&self.lock)
+        if header.attributes & CONTROL_MASK:
+            return self.check_marker(header, batch, &entry, verdict) if known else <int16_t>NONE
         if known and origin == ORIGIN_CLIENT and self.is_duplicate(&entry, header, verdict):
             return NONE
         if known and header.producer_epoch < entry.producer_epoch and origin != ORIGIN_REPLICATION:
@@ -203,6 +208,18 @@ cdef class ProducerStateManager:
             verdict.error = OUT_OF_ORDER_SEQUENCE_NUMBER
             verdict.message = "The producer's first sequence does not follow the last one of the partition."
             verdict.abridged = entry.abridged
+        return verdict.error
+
+    cdef int16_t check_marker(self, const BatchHeader* header, const uint8_t* batch, const ProducerEntry* entry,
+                              SequenceVerdict* verdict) noexcept nogil:
+        """`ProducerAppendInfo.appendEndTxnMarker`: neither the producer nor the coordinator may be of an older epoch."""
+        cdef EndTransactionMarker marker = read_marker(batch, header)
+        if header.producer_epoch < entry.producer_epoch:
+            verdict.error = INVALID_PRODUCER_EPOCH
+            verdict.message = "The marker's producer epoch is older than the one that the partition knows."
+        elif marker.valid and marker.coordinator_epoch < entry.coordinator_epoch:
+            verdict.error = TRANSACTION_COORDINATOR_FENCED
+            verdict.message = "The marker's coordinator epoch is older than the one that the partition knows."
         return verdict.error
 
     cdef bint find(self, int64_t producer_id, ProducerEntry* out) noexcept nogil:
