@@ -5,6 +5,7 @@ The one rule book: the native produce path, the Python path and the internal wri
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from kcore.record.compression cimport Bytes
+from kcore.record.record_errors cimport RecordErrors
 
 cdef enum:
     TIMESTAMP_CREATE_TIME = 0
@@ -31,7 +32,8 @@ cdef struct ValidationRules:
 cdef struct ValidationResult:
     int16_t error                        # kcore.errors.ErrorCode; NONE when everything holds
     int32_t failed_batch_position        # byte position of the offending batch
-    int32_t failed_record_index          # index within its batch, -1 when the batch itself is at fault
+    int32_t failed_record_index          # of the first one, -1 when the batch itself is at fault
+    RecordErrors record_errors           # every record at fault; empty when the batch itself is
     const char* message                  # a static English sentence, NULL when error is NONE
     int32_t batch_count
     int64_t record_count
@@ -50,5 +52,5 @@ cdef int16_t validate_and_assign(
     uint8_t* batches, size_t size, const ValidationRules* rules, int origin, int64_t base_offset,
     int32_t leader_epoch, int64_t now_ms, ValidationResult* result,
 ) noexcept nogil
-# Releases what a result owns, `rebuilt`; harmless on a result that owns nothing.
+# Releases what a result owns, `rebuilt` and `record_errors`; harmless on a result that owns nothing.
 cdef void free_validation_result(ValidationResult* result) noexcept nogil

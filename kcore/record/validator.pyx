@@ -33,6 +33,10 @@ from kcore.record.compression cimport (
     CODEC_CORRUPT, CODEC_NO_MEMORY, CODEC_NONE, CODEC_OK, CODEC_TOO_LARGE, CODEC_UNAVAILABLE, CODEC_ZSTD, Bytes,
     CodecStatus, compress, decompress, free_bytes, give_scratch, reserve_bytes, take_scratch,
 )
+from kcore.record.record_errors cimport (
+    RECORD_HAS_LOG_APPEND_TIME, RECORD_HAS_NO_KEY, RECORD_OFFSET_OUT_OF_ORDER, RECORD_TIME_OUT_OF_RANGE, RecordError,
+    RecordErrors, record_errors_add, record_errors_free,
+)
 from kcore.record.record cimport RecordView, put_record_up_to_headers, read_record, record_body_size, varlong_size
 
 cdef enum:
@@ -44,9 +48,6 @@ cdef struct RecordsSummary:
     int64_t max_timestamp
     bint offsets_count_up        # 0, 1, 2, ...
     bint verbatim                # written anew the records would be the same bytes
-    int16_t error                # of the worst record, by Kafka's reckoning; NONE
-    int32_t failed_index         # the first record at fault
-    const char* message
 
 
 cdef int16_t refuse(ValidationResult* result, int16_t error, const char* message, int32_t record_index) noexcept nogil:
@@ -123,30 +124,51 @@ cdef inline bint is_out_of_range(int64_t timestamp, int64_t now_ms, const Valida
     return age > rules.timestamp_before_max_ms or <int64_t>(0 - <uint64_t>age) > rules.timestamp_after_max_ms
 
 
-cdef void note_record_error(RecordsSummary* summary, int16_t error, const char* message, int32_t index) noexcept nogil:
-    """Kafka answers INVALID_TIMESTAMP when any record has it, and names the first record at fault."""
-    if summary.error == NONE:
-        summary.failed_index = index
-    elif summary.error == INVALID_TIMESTAMP or error != INVALID_TIMESTAMP:
-        return
-    summary.error = error
-    summary.message = message
+cdef void note_record_error(RecordErrors* errors, int kind, const RecordView* record, int64_t timestamp, int32_t index,
+                            const BatchHeader* header) noexcept nogil:
+    cdef RecordError error
+    error.index = index
+    error.kind = kind
+    error.key_size = record.key_size
+    error.value_size = record.value_size
+    error.offset = <int64_t>(<uint64_t>header.base_offset + <uint64_t><int64_t>record.offset_delta)
+    error.timestamp = timestamp
+    if kind == RECORD_TIME_OUT_OF_RANGE or kind == RECORD_HAS_LOG_APPEND_TIME:
+        errors.has_bad_timestamp = True
+    record_errors_add(errors, &error)
 
 
 cdef void check_record(const RecordView* record, int64_t timestamp, int32_t index, const BatchHeader* header,
-                       const ValidationRules* rules, int64_t now_ms, RecordsSummary* summary) noexcept nogil:
-    """LogValidator.validateRecord."""
-    if rules.compacted and record.key_size < 0:
-        note_record_error(summary, INVALID_RECORD, "A compacted topic cannot take a record without a key.", index)
-    elif rules.timestamp_type == TIMESTAMP_CREATE_TIME and timestamp != NO_TIMESTAMP:
-        if is_out_of_range(timestamp, now_ms, rules):
-            note_record_error(summary, INVALID_TIMESTAMP, "A record's timestamp is out of the topic's range.", index)
-    elif header.attributes & TIMESTAMP_TYPE_MASK:
-        note_record_error(summary, INVALID_TIMESTAMP, "Producers cannot set the timestamp type LogAppendTime.", index)
+                       const ValidationRules* rules, int64_t now_ms, RecordsSummary* summary,
+                       RecordErrors* errors) noexcept nogil:
+    """LogValidator.validateRecord: one error a record."""
     if record.offset_delta != index:
         summary.offsets_count_up = False
-        if not header.attributes & COMPRESSION_MASK:
-            note_record_error(summary, INVALID_RECORD, "The offsets inside the batch do not count up from 0.", index)
+    if rules.compacted and record.key_size < 0:
+        note_record_error(errors, RECORD_HAS_NO_KEY, record, timestamp, index, header)
+    elif (rules.timestamp_type == TIMESTAMP_CREATE_TIME and timestamp != NO_TIMESTAMP
+            and is_out_of_range(timestamp, now_ms, rules)):
+        note_record_error(errors, RECORD_TIME_OUT_OF_RANGE, record, timestamp, index, header)
+    elif (header.attributes & TIMESTAMP_TYPE_MASK
+            and (rules.timestamp_type != TIMESTAMP_CREATE_TIME or timestamp == NO_TIMESTAMP)):
+        note_record_error(errors, RECORD_HAS_LOG_APPEND_TIME, record, timestamp, index, header)
+    elif record.offset_delta != index and not header.attributes & COMPRESSION_MASK:
+        note_record_error(errors, RECORD_OFFSET_OUT_OF_ORDER, record, timestamp, index, header)
+
+
+cdef int16_t refuse_records(const RecordErrors* errors, ValidationResult* result) noexcept nogil:
+    """LogValidator.processRecordErrors: INVALID_TIMESTAMP when any record has a bad one. Without memory for the list
+    no record is named."""
+    cdef int32_t first = errors.errors[0].index if errors.count > 0 else -1
+    if errors.has_bad_timestamp:
+        return refuse(result, INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", first)
+    return refuse(result, INVALID_RECORD, "One or more records have been rejected due to record errors", first)
+
+
+cdef int16_t refuse_unreadable(ValidationResult* result, const char* message, int32_t index) noexcept nogil:
+    """The batch is at fault, whatever its first records are: none of them is listed."""
+    record_errors_free(&result.record_errors)
+    return refuse(result, INVALID_RECORD, message, index)
 
 
 cdef int16_t walk_records(const uint8_t* records, size_t size, const BatchHeader* header, const ValidationRules* rules,
@@ -158,11 +180,11 @@ cdef int16_t walk_records(const uint8_t* records, size_t size, const BatchHeader
     cdef bint log_append_time = (header.attributes & TIMESTAMP_TYPE_MASK) != 0
     for index in range(header.record_count):
         if not read_record(&cursor, &record):
-            return refuse(result, INVALID_RECORD, "A record's lengths do not fit its batch.", index)
+            return refuse_unreadable(result, "A record's lengths do not fit its batch.", index)
         timestamp = <int64_t>(<uint64_t>header.base_timestamp + <uint64_t>record.timestamp_delta)
         if log_append_time:
             timestamp = header.max_timestamp
-        check_record(&record, timestamp, index, header, rules, now_ms, summary)
+        check_record(&record, timestamp, index, header, rules, now_ms, summary, &result.record_errors)
         if index == 0:
             summary.first_timestamp = timestamp
             summary.verbatim = record.timestamp_delta == 0 and not log_append_time
@@ -171,9 +193,11 @@ cdef int16_t walk_records(const uint8_t* records, size_t size, const BatchHeader
         if timestamp > summary.max_timestamp:
             summary.max_timestamp = timestamp
     if remaining(&cursor) != 0:
-        return refuse_batch(result, INVALID_RECORD, "The record batch holds more than its records.")
-    if summary.error != NONE:
-        return refuse(result, summary.error, summary.message, summary.failed_index)
+        return refuse_unreadable(result, "The record batch holds more than its records.", -1)
+    if result.record_errors.total > 0:
+        result.record_errors.earliest_ms = <int64_t>(<uint64_t>now_ms - <uint64_t>rules.timestamp_before_max_ms)
+        result.record_errors.latest_ms = <int64_t>(<uint64_t>now_ms + <uint64_t>rules.timestamp_after_max_ms)
+        return refuse_records(&result.record_errors, result)
     return NONE
 
 
@@ -411,6 +435,7 @@ cdef int16_t check_replicated(const uint8_t* batches, size_t size, int64_t base_
 
 cdef void free_validation_result(ValidationResult* result) noexcept nogil:
     free_bytes(&result.rebuilt)
+    record_errors_free(&result.record_errors)
 
 
 cdef int16_t validate_and_assign(
@@ -448,6 +473,7 @@ cdef class Validation:
     cdef readonly bint rebuilt
     cdef readonly bint codec_unavailable
     cdef readonly int failed_record_index
+    cdef readonly list failed_records
     cdef readonly int failed_batch_position
     cdef readonly int batch_count
     cdef readonly int64_t record_count
@@ -466,6 +492,7 @@ cdef class Validation:
 
 
 cdef Validation to_python(const ValidationResult* result, bytearray patched):
+    cdef int32_t i
     cdef Validation out = Validation.__new__(Validation)
     out.error = result.error
     out.message = result.message.decode("ascii") if result.message != NULL else None
@@ -474,6 +501,7 @@ cdef Validation to_python(const ValidationResult* result, bytearray patched):
         out.records = result.rebuilt.data[:result.rebuilt.size] if out.rebuilt else bytes(patched[:result.valid_bytes])
     out.codec_unavailable = result.codec_unavailable
     out.failed_record_index = result.failed_record_index
+    out.failed_records = [result.record_errors.errors[i].index for i in range(result.record_errors.count)]
     out.failed_batch_position = result.failed_batch_position
     out.batch_count = result.batch_count
     out.record_count = result.record_count

@@ -43,6 +43,7 @@ cdef class Partition:
     cdef list in_sync_ids
 
     # Appends one partition's share of a produce request; `records` is patched in place. Waiting fetches are told.
+    # Give result.record_errors back with record_errors_free.
     cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
                                   AppendResult* result) noexcept nogil
     # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`, and whose last record was
@@ -63,6 +64,7 @@ cdef class Partition:
     cdef bint is_acknowledged(self, int16_t acks, int64_t offset, int16_t* error) noexcept nogil
     cdef bint is_shown_by_leader_alone(self, int64_t offset) noexcept nogil
     cdef int32_t locked_value(self, const int32_t* field)
+    cdef object append_outcome(self, const AppendResult* result)
     cdef void log_was_flushed(self) noexcept nogil
     cdef bint advance_high_watermark(self) noexcept nogil
     cdef void wake_waiters(self) noexcept nogil

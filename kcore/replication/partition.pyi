@@ -5,12 +5,12 @@ class AppendOutcome:
     base_offset: int
     duplicate: bool
     error: int
-    failed_record_index: int
     last_offset: int
     log_append_time_ms: int
     log_start_offset: int
     message: str | None
     record_count: int
+    record_errors: list[tuple[int, str]]
 
 class FetchOutcome:
     aborted_transactions: list[tuple[int, int]]

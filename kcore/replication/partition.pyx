@@ -26,6 +26,9 @@ from kcore.platform.sync cimport (
     pthread_rwlock_unlock, pthread_rwlock_wrlock,
 )
 from kcore.purgatory.purgatory cimport Purgatory
+from kcore.record.record_errors cimport (
+    RECORD_ERRORS_SIZE_MAX, RecordErrors, describe_record_error, describe_record_errors, record_errors_free,
+)
 from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_COORDINATOR
 from kcore.replication.partition_watch cimport (
     PartitionWatch, watchers_add, watchers_destroy, watchers_dismiss, watchers_dismissed, watchers_init,
@@ -43,10 +46,11 @@ cdef uint64_t last_key = 0
 
 
 class AppendOutcome:
-    """What became of an append: `error` is a wire code; offsets are -1 where nothing was written."""
+    """What became of an append: `error` is a wire code, offsets are -1 where nothing was written, `record_errors` the
+    index and the sentence of each record at fault."""
 
-    __slots__ = ("base_offset", "duplicate", "error", "failed_record_index", "last_offset", "log_append_time_ms",
-                 "log_start_offset", "message", "record_count")
+    __slots__ = ("base_offset", "duplicate", "error", "last_offset", "log_append_time_ms", "log_start_offset",
+                 "message", "record_count", "record_errors")
 
 
 class FetchOutcome:
@@ -336,7 +340,34 @@ cdef class Partition:
                     # Or the log was closed in between, and nobody has flushed this.
                     result.error = KAFKA_STORAGE_ERROR
                 self.log_was_flushed()
-        return append_outcome(&result)
+        try:
+            return self.append_outcome(&result)
+        finally:
+            record_errors_free(&result.record_errors)
+
+    cdef object append_outcome(self, const AppendResult* result):
+        cdef char sentence[RECORD_ERRORS_SIZE_MAX]
+        cdef bytes name = self.topic.encode()
+        cdef const uint8_t* topic = <const uint8_t*><const char*>name
+        cdef int32_t topic_size = <int32_t>len(name)
+        cdef int32_t i, size
+        outcome = AppendOutcome()
+        outcome.error = result.error
+        outcome.message = result.message.decode() if result.message != NULL else None
+        outcome.record_errors = []
+        if result.record_errors.count > 0:
+            size = describe_record_errors(&result.record_errors, topic, topic_size, self.index, sentence)
+            outcome.message = sentence[:size].decode()
+            for i in range(result.record_errors.count):
+                size = describe_record_error(&result.record_errors, i, topic, topic_size, self.index, sentence)
+                outcome.record_errors.append((result.record_errors.errors[i].index, sentence[:size].decode()))
+        outcome.base_offset = result.base_offset
+        outcome.last_offset = result.last_offset
+        outcome.log_append_time_ms = result.log_append_time_ms
+        outcome.log_start_offset = result.log_start_offset
+        outcome.record_count = result.record_count
+        outcome.duplicate = result.duplicate
+        return outcome
 
     def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1,
               int last_fetched_epoch=-1):
@@ -427,22 +458,8 @@ cdef void tell_of_flush(void* partition) noexcept nogil:
 cdef void set_append_error(AppendResult* result, int16_t error) noexcept nogil:
     result.error = error
     result.message = NULL
-    result.failed_record_index = -1
+    memset(&result.record_errors, 0, sizeof(RecordErrors))
     result.base_offset = result.last_offset = result.log_append_time_ms = -1
     result.log_start_offset = result.log_end_offset = -1
     result.record_count = 0
     result.duplicate = False
-
-
-cdef object append_outcome(const AppendResult* result):
-    outcome = AppendOutcome()
-    outcome.error = result.error
-    outcome.message = result.message.decode() if result.message != NULL else None
-    outcome.failed_record_index = result.failed_record_index
-    outcome.base_offset = result.base_offset
-    outcome.last_offset = result.last_offset
-    outcome.log_append_time_ms = result.log_append_time_ms
-    outcome.log_start_offset = result.log_start_offset
-    outcome.record_count = result.record_count
-    outcome.duplicate = result.duplicate
-    return outcome

@@ -9,6 +9,7 @@ and tests.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from kcore.metrics.topic_counters cimport TopicCounters
 from kcore.record.batch cimport BatchHeader
+from kcore.record.record_errors cimport RecordErrors
 from kcore.record.validator cimport ValidationResult
 from kcore.storage.leader_epoch_cache cimport LeaderEpochCache
 from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata
@@ -24,7 +25,7 @@ cdef enum Isolation:
 cdef struct AppendResult:
     int16_t error
     const char* message          # static; NULL without one
-    int32_t failed_record_index  # -1 when the batch itself is at fault
+    RecordErrors record_errors   # owned: give it back with record_errors_free
     int64_t base_offset
     int64_t last_offset
     int64_t log_append_time_ms   # -1 with CreateTime

@@ -30,6 +30,7 @@ from kcore.platform.sync cimport (
     atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
     pthread_mutex_unlock,
 )
+from kcore.record.record_errors cimport record_errors_free
 from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_REPLICATION
 from kcore.storage.leader_epoch_cache cimport EpochEntry, LeaderEpochCache
 from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE_NAME
@@ -380,6 +381,7 @@ cdef class Log(LocalLog):
                 append_as_follower(self, start, size, &result)
             else:
                 append_as_leader(self, start, size, leader_epoch, origin, &result)
+            record_errors_free(&result.record_errors)
         if result.error != NONE:
             self.raise_error(result.error, result.message.decode() if result.message != NULL else None)
         return append_info(&result)

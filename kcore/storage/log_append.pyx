@@ -15,6 +15,7 @@ from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, MESSAGE_TOO_LARG
 from kcore.metrics.histogram cimport count
 from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
 from kcore.record.batch cimport BatchHeader, read_batch_header
+from kcore.record.record_errors cimport RecordErrors
 from kcore.record.validator cimport (
     ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
 )
@@ -143,7 +144,7 @@ cdef int16_t append_as_leader(Log log, uint8_t* records, size_t size, int32_t le
     cdef int64_t now_ms
     memset(&validated, 0, sizeof(validated))
     memset(result, 0, sizeof(AppendResult))
-    result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
+    result.base_offset = result.last_offset = result.log_append_time_ms = -1
     pthread_mutex_lock(&log.append_lock)
     if log.closed or log.is_offline():
         result.error = KAFKA_STORAGE_ERROR
@@ -152,7 +153,8 @@ cdef int16_t append_as_leader(Log log, uint8_t* records, size_t size, int32_t le
         result.error = validate_and_assign(records, size, &log.limits.validation, origin, log.next_offset,
                                            leader_epoch, now_ms, &validated)
         result.message = validated.message
-        result.failed_record_index = validated.failed_record_index
+        result.record_errors = validated.record_errors
+        memset(&validated.record_errors, 0, sizeof(RecordErrors))
         if result.error == NONE and validated.rebuilt.data != NULL:
             append_validated(log, validated.rebuilt.data, validated.rebuilt.size, origin, now_ms, &validated,
                                   result)
@@ -173,7 +175,7 @@ cdef int16_t append_as_follower(Log log, uint8_t* records, size_t size, AppendRe
     cdef ValidationResult validated
     memset(&validated, 0, sizeof(validated))
     memset(result, 0, sizeof(AppendResult))
-    result.base_offset = result.last_offset = result.log_append_time_ms = result.failed_record_index = -1
+    result.base_offset = result.last_offset = result.log_append_time_ms = -1
     pthread_mutex_lock(&log.append_lock)
     if log.closed or log.is_offline():
         result.error = KAFKA_STORAGE_ERROR

@@ -19,6 +19,10 @@ from kcore.network.socket_server cimport SocketServer
 from kcore.purgatory.purgatory cimport DelayedOperation
 from kcore.record.batch cimport COMPRESSION_MASK
 from kcore.record.compression cimport codec_is_available
+from kcore.record.record_errors cimport (
+    RECORD_ERRORS_MAX, RECORD_ERRORS_SIZE_MAX, RecordErrors, describe_record_error, describe_record_errors,
+    record_errors_free,
+)
 from kcore.record.validator cimport ORIGIN_CLIENT
 from kcore.replication.partition cimport Partition
 from kcore.replication.partition_wait cimport wait_for_partitions
@@ -54,6 +58,7 @@ cdef struct DelayedProduce:
     void* path
     uint64_t connection
     int32_t throttle_ms
+    int32_t record_errors_left   # how many more the answer may list
     Output answer
     bint failed                  # a partition answers with an error
     int16_t acks
@@ -192,7 +197,8 @@ cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic,
         put_int32(answer, records.index)
         if produce.acks != NO_ACKS and error == NONE:
             wait_unless_acknowledged(delayed, partitions[position], result.last_offset + 1, answer)
-        write_result(answer, produce, &result)
+        write_result(answer, produce, topic, records.index, &result, &delayed.record_errors_left)
+        record_errors_free(&result.record_errors)
     put_no_tags(answer, produce.flexible)
     return failed
 
@@ -209,22 +215,36 @@ cdef inline void wait_unless_acknowledged(DelayedProduce* delayed, void* partiti
     delayed.count += 1
 
 
-cdef void write_result(Output* answer, const ProduceRequest* produce, const AppendResult* result) noexcept nogil:
+cdef void write_result(Output* answer, const ProduceRequest* produce, const TopicRecords* topic, int32_t index,
+                       const AppendResult* result, int32_t* record_errors_left) noexcept nogil:
     put_int16(answer, result.error)
     put_int64(answer, result.base_offset)
     put_int64(answer, result.log_append_time_ms)
     if produce.version >= FIRST_VERSION_WITH_LOG_START_OFFSET:
         put_int64(answer, result.log_start_offset)
-    if produce.version >= FIRST_VERSION_WITH_RECORD_ERRORS:
-        if result.error != NONE and result.failed_record_index >= 0:
-            put_array_size(answer, 1, produce.flexible)
-            put_int32(answer, result.failed_record_index)
-            put_sentence(answer, result.message, produce.flexible)
-            put_no_tags(answer, produce.flexible)
-        else:
-            put_array_size(answer, 0, produce.flexible)
+    if produce.version >= FIRST_VERSION_WITH_RECORD_ERRORS and result.record_errors.count > 0:
+        put_record_errors(answer, produce.flexible, topic, index, &result.record_errors, record_errors_left)
+    elif produce.version >= FIRST_VERSION_WITH_RECORD_ERRORS:
+        put_array_size(answer, 0, produce.flexible)
         put_sentence(answer, result.message if result.error != NONE else NULL, produce.flexible)
     put_no_tags(answer, produce.flexible)
+
+
+cdef void put_record_errors(Output* answer, bint flexible, const TopicRecords* topic, int32_t index,
+                            const RecordErrors* errors, int32_t* left) noexcept nogil:
+    """The records at fault, and the sentence about all of them."""
+    cdef char sentence[RECORD_ERRORS_SIZE_MAX]
+    cdef int32_t count = min(errors.count, left[0])
+    cdef int32_t position, size
+    left[0] -= count
+    put_array_size(answer, count, flexible)
+    for position in range(count):
+        put_int32(answer, errors.errors[position].index)
+        size = describe_record_error(errors, position, topic.name, topic.name_size, index, sentence)
+        put_string(answer, <const uint8_t*>sentence, size, flexible)
+        put_no_tags(answer, flexible)
+    size = describe_record_errors(errors, topic.name, topic.name_size, index, sentence)
+    put_string(answer, <const uint8_t*>sentence, size, flexible)
 
 
 cdef Disposition hand_over(Output* answer, Response* response) noexcept nogil:
@@ -241,6 +261,7 @@ cdef DelayedProduce* new_delayed(void* path, int16_t acks, int32_t capacity) noe
     if delayed != NULL:
         delayed.path = path
         delayed.acks = acks
+        delayed.record_errors_left = RECORD_ERRORS_MAX
         delayed.operation.try_complete = is_acknowledged
         delayed.operation.complete = answer_delayed
         delayed.operation.release = free_delayed

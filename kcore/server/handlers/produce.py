@@ -11,13 +11,14 @@ from __future__ import annotations
 from kcore import errors
 from kcore.metadata.image import INTERNAL_TOPICS
 from kcore.quota.client_quota_manager import PRODUCE as PRODUCE_QUOTA
+from kcore.record.record_errors import MOST_LISTED
 from kcore.server.delayed_requests import acknowledgement_error
 from kcore.server.produce_rules import begins_transactional, produce_records_error
 from kcore.server.record_codecs import readable_batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, TypeAlias
 
     from kcore.replication.partition import AppendOutcome, Partition
@@ -46,6 +47,7 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
             partitions.append(answer)
         answers.append({"name": topic.name, "partition_responses": partitions})
     fields = {"responses": answers}
+    bound_record_errors(partition_answers(fields))
     context.charge(PRODUCE_QUOTA, context.size_bytes)
     if request.acks == NO_ACKS:
         finish_unacknowledged(context, fields)
@@ -109,11 +111,20 @@ def describe(index: int, outcome: AppendOutcome) -> dict[str, Any]:
     }
     if outcome.error != errors.NONE:
         fields["error_message"] = outcome.message
-        if outcome.failed_record_index >= 0:
-            fields["record_errors"] = [
-                {"batch_index": outcome.failed_record_index, "batch_index_error_message": outcome.message}
-            ]
+        fields["record_errors"] = [
+            {"batch_index": record, "batch_index_error_message": message} for record, message in outcome.record_errors
+        ]
     return fields
+
+
+def bound_record_errors(answers: Iterable[dict[str, Any]]) -> None:
+    """Keeps the first MOST_LISTED of all records at fault: there is no other bound on the size of an answer."""
+    left = MOST_LISTED
+    for answer in answers:
+        listed = answer.get("record_errors")
+        if listed:
+            del listed[left:]
+            left -= len(listed)
 
 
 def failure(index: int, code: int, message: str | None = None) -> dict[str, Any]:

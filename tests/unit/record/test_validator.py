@@ -95,8 +95,7 @@ def test_the_topics_level_counts(level: int) -> None:
 def test_compacted_topics_want_keys(codec: int) -> None:
     done = validate(write_by_aiokafka(KEYLESS, codec), now_ms=NOW, compacted=True)
     assert (done.error, done.failed_record_index, done.records) == (INVALID_RECORD, 1, None)
-    assert done.message is not None
-    assert "key" in done.message
+    assert done.failed_records == [index for index, row in enumerate(KEYLESS) if row[0] is None]
     assert validate(write_by_aiokafka(KEYLESS[:1], codec), now_ms=NOW, compacted=True).error == 0
 
 
@@ -121,6 +120,19 @@ def test_any_record_out_of_time_decides_the_error_and_the_first_at_fault_is_name
     rows: list[Row] = [(b"k", b"", [], NOW), (None, b"", [], NOW), (b"k", b"", [], NOW - 9999)]
     done = validate(write_by_aiokafka(rows), now_ms=NOW, compacted=True, timestamp_before_max_ms=1000)
     assert (done.error, done.failed_record_index) == (INVALID_TIMESTAMP, 1)
+    assert done.failed_records == [1, 2]
+
+
+def test_records_before_one_that_cannot_be_read_are_not_listed() -> None:
+    data = batch(record(offset_delta=1) + varint(9) + b"short", 2)
+    done = validate(data, now_ms=NOW)
+    assert (done.error, done.failed_records) == (INVALID_RECORD, [])
+
+
+def test_one_error_a_record() -> None:
+    data = batch(record(offset_delta=4) + record(offset_delta=4), 2)
+    done = validate(data, now_ms=NOW, compacted=True)
+    assert done.failed_records == [0, 1]
 
 
 @pytest.mark.parametrize("timestamp_type", [0, LOG_APPEND_TIME])

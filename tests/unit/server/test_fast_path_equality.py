@@ -11,6 +11,7 @@ from pathlib import Path
 
 import crc32c
 import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from kcore.config.broker import BrokerConfig
 from kcore.protocol import apis
@@ -21,6 +22,7 @@ from tests.unit.server.test_produce_and_fetch import batch
 
 ONE_ID = bytes(range(16))
 ATTRIBUTES_LOW_BYTE = 22
+LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 PRODUCE_VERSIONS = range(3, 12)
@@ -30,6 +32,12 @@ TOPICS = {
     "compacted": {"cleanup_policy": "compact"},
     "strict": {"max_message_bytes": "600", "segment_bytes": "2000", "index_interval_bytes": "100"},
     "zipped": {"compression_type": "lz4"},
+    # Bounds that wrap around, so that sentences that name them are the same on both sides.
+    "timely": {
+        "message_timestamp_before_max_ms": str(2**63 - 1),
+        "message_timestamp_after_max_ms": "0",
+        "cleanup_policy": "compact",
+    },
 }
 
 
@@ -93,12 +101,29 @@ def with_attributes(records: bytes, bits: int) -> bytes:
     return bytes(changed)
 
 
+def some_without_key(
+    *, codec: int = 0, key: bytes | None = None, timestamp: int = 1_700_000_000_000, ahead_ms: int = 0
+) -> bytes:
+    """Twenty records; every third has `key` and a time that is ahead."""
+    builder = DefaultRecordBatchBuilder(2, codec, False, -1, -1, -1, 1 << 24)
+    for index in range(20):
+        odd = index % 3 == 1
+        assert builder.append(index, timestamp + odd * ahead_ms, key if odd else b"k", b"value", []) is not None
+    return bytes(builder.build())
+
+
 def payloads() -> dict[str, bytes | None]:
     """Record bytes, good and bad, by what they are."""
     good = batch([b"a", b"b", b"c"], key=b"k")
     return {
         "good": good,
         "no key": batch([b"a", b"b"]),
+        "keys missing in between": some_without_key(),
+        "keys missing in between, zstd": some_without_key(codec=4),
+        "claims log append time": with_attributes(good, LOG_APPEND_TIME),
+        "ancient": batch([b"a", b"b", b"c"], key=b"k", timestamp=1_000),
+        "ancient, one without a key": some_without_key(timestamp=1_000),
+        "one far ahead": some_without_key(key=b"k", ahead_ms=10**12),
         "large": batch([b"x" * 1000], key=b"k"),
         "zstd": batch([b"z" * 300] * 3, codec=4, key=b"k"),
         "gzip": batch([b"g" * 300] * 3, codec=1, key=b"k"),

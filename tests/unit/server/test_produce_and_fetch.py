@@ -5,11 +5,13 @@ Record batches are built and read by aiokafka's codec, which knows nothing of ou
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import crc32c
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
@@ -24,12 +26,14 @@ from tests.raw_client import RawClient
 OFFSET_OUT_OF_RANGE = 1
 CORRUPT_MESSAGE = 2
 UNKNOWN_TOPIC_OR_PARTITION = 3
+LOG_APPEND_TIME = 0x08
 MESSAGE_TOO_LARGE = 10
 INVALID_TOPIC = 17
 INVALID_REQUIRED_ACKS = 21
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
+INVALID_TIMESTAMP = 32
 UNSUPPORTED_COMPRESSION_TYPE = 76
 INVALID_RECORD = 87
 UNKNOWN_TOPIC_ID = 100
@@ -225,19 +229,88 @@ def test_errors_of_produce(client: RawClient) -> None:
     assert fetch(client, "strict").high_watermark == 0, "nothing of all that was written"
 
 
-def test_records_without_a_key_are_named_in_a_compacted_topic(client: RawClient) -> None:
-    client.create_topic("keys-please", cleanup_policy="compact")
-    part = produce(client, "keys-please", batch([b"a", b"b"]), version=8)
+def keyed(keys: Iterable[bytes | None], *, codec: int = 0, timestamps: Iterable[int] = ()) -> bytes:
+    """A batch with these keys, and these times where they are given."""
+    builder = DefaultRecordBatchBuilder(2, codec, False, *NOBODY, 1 << 24)
+    times = iter(timestamps)
+    for index, key in enumerate(keys):
+        assert builder.append(index, next(times, 1_700_000_000_000), key, b"value", []) is not None
+    return bytes(builder.build())
+
+
+@pytest.mark.parametrize("codec", [0, 1, 4])
+@pytest.mark.parametrize("version", [8, 9, 11])
+def test_every_record_without_a_key_is_named_in_a_compacted_topic(
+    client: RawClient, version: int, codec: int
+) -> None:
+    topic = f"keys-please-{version}-{codec}"
+    client.create_topic(topic, cleanup_policy="compact")
+    part = produce(client, topic, keyed([b"k", None, b"k", None, None, None], codec=codec), version=version)
+    sentence = f"Compacted topic cannot accept message without key in topic partition {topic}-0"
     assert part.error_code == INVALID_RECORD
-    assert [error.batch_index for error in part.record_errors] == [0]
-    assert part.error_message
-    assert produce(client, "keys-please", batch([b"a"], key=b"k")).error_code == 0
+    assert [(error.batch_index, error.batch_index_error_message) for error in part.record_errors] == [
+        (index, sentence) for index in (1, 3, 4, 5)
+    ]
+    first_three = ", ".join(f"RecordError(batchIndex={index}, message='{sentence}')" for index in (1, 3, 4))
+    assert part.error_message == (
+        "One or more records have been rejected due to 4 record errors in total, "
+        f"and only showing the first three errors at most: [{first_three}]"
+    )
+    assert produce(client, topic, batch([b"a"], key=b"k")).error_code == 0
 
 
-def test_a_transactional_id_is_refused_by_name(client: RawClient) -> None:
-    client.create_topic("transactional")
-    part = produce(client, "transactional", batch([b"t"]), transactional_id="tx")
-    assert part.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+def test_every_record_out_of_the_time_range_is_named(client: RawClient) -> None:
+    client.create_topic("timely", cleanup_policy="compact", message_timestamp_before_max_ms="1000")
+    times = [1_000, 2_000, int(time.time() * 1000), 3_000]
+    started_ms = int(time.time() * 1000)
+    part = produce(client, "timely", keyed([b"k", None, b"k", b"k"], timestamps=times))
+    ended_ms = int(time.time() * 1000)
+    assert part.error_code == INVALID_TIMESTAMP
+    assert part.error_message == "One or more records have been rejected due to invalid timestamp"
+    assert [error.batch_index for error in part.record_errors] == [0, 1, 3]
+    first, second, third = (error.batch_index_error_message for error in part.record_errors)
+    assert second == "Compacted topic cannot accept message without key in topic partition timely-0"
+    for sentence, timestamp, offset in ((first, 1_000, 0), (third, 3_000, 3)):
+        start = f"Timestamp {timestamp} of message with offset {offset} is out of range. "
+        earliest, _ = json.loads(sentence.removeprefix(f"{start}The timestamp should be within "))
+        assert started_ms - 1000 <= earliest <= ended_ms - 1000
+
+
+def test_log_append_time_from_a_producer_is_named(client: RawClient) -> None:
+    client.create_topic("stamped", message_timestamp_type="LogAppendTime")
+    records = bytearray(keyed([b"k", None]))
+    records[22] |= LOG_APPEND_TIME
+    records[17:21] = crc32c.crc32c(bytes(records[21:])).to_bytes(4, "big")
+    part = produce(client, "stamped", bytes(records))
+    assert part.error_code == INVALID_TIMESTAMP
+    assert [error.batch_index_error_message for error in part.record_errors] == [
+        f"Invalid timestamp type in message DefaultRecord(offset={index}, timestamp=1700000000000, key={size} bytes, "
+        "value=5 bytes). Producer should not set timestamp type to LogAppendTime."
+        for index, size in ((0, 1), (1, 0))
+    ]
+
+
+def test_a_batch_that_cannot_be_read_names_no_record(client: RawClient) -> None:
+    client.create_topic("unreadable", cleanup_policy="compact")
+    records = bytearray(keyed([None, None, None]))
+    records[-20] ^= 0x7F
+    records[17:21] = crc32c.crc32c(bytes(records[21:])).to_bytes(4, "big")
+    part = produce(client, "unreadable", bytes(records))
+    assert (part.error_code, part.record_errors) == (INVALID_RECORD, [])
+
+
+def test_an_answer_lists_a_bounded_number_of_records(client: RawClient) -> None:
+    """Many records fit into a few compressed bytes, and each is a hundred bytes of the answer."""
+    client.create_topic("many", 2, cleanup_policy="compact")
+    records = keyed([None] * 70_000, codec=4)
+    data = [{"name": "many", "partition_data": [{"index": index, "records": records} for index in (0, 1)]}]
+    response = client.request(apis.PRODUCE, 9, {"acks": 1, "timeout_ms": 5000, "topic_data": data})
+    parts = response.responses[0].partition_responses
+    assert [(part.error_code, len(part.record_errors)) for part in parts] == [
+        (INVALID_RECORD, 70_000),
+        (INVALID_RECORD, 30_000),
+    ]
+    assert all("due to 70000 record errors in total" in part.error_message for part in parts)
 
 
 @pytest.mark.parametrize("version", range(3, 12))
