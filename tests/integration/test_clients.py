@@ -7,18 +7,27 @@ a clean restart and after kill -9.
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import TransactionalIdAuthorizationFailed
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaError as KafkaErrorOfKafkaPython
 
+from kcore.client.producer import Producer as OurProducer
+from kcore.errors import UnsupportedVersionError
 from tests.broker_process import BrokerProcess
 
+KAFKA_JARS = Path(__file__).resolve().parents[2] / "bin" / "kafka-jars"
 TIMEOUT_S = 60
+NO_TRANSACTIONS = "This broker does not support transactions. Use a producer without transactional.id."
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -229,11 +238,56 @@ def test_the_admin_client(broker: BrokerProcess) -> None:
     assert refusal.value.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
-def test_transactions_fail_at_once_and_by_name(broker: BrokerProcess) -> None:
+def test_transactions_of_librdkafka_fail_at_once_and_by_name(broker: BrokerProcess) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_server, "transactional.id": "tx"})
     with pytest.raises(KafkaException) as refusal:
         producer.init_transactions(TIMEOUT_S)
+    assert refusal.value.args[0].fatal()
     assert refusal.value.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert refusal.value.args[0].str().endswith(NO_TRANSACTIONS)
+
+
+def test_transactions_of_kafka_python_fail_at_once_and_by_name(broker: BrokerProcess) -> None:
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_server, transactional_id="tx")
+    try:
+        with pytest.raises(KafkaErrorOfKafkaPython, match="UnsupportedVersionError"):
+            producer.init_transactions()
+    finally:
+        producer.close()
+
+
+def test_transactions_of_aiokafka_fail_at_once(broker: BrokerProcess) -> None:
+    async def start() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_server, transactional_id="tx")
+        try:
+            with pytest.raises(TransactionalIdAuthorizationFailed):
+                await producer.start()
+        finally:
+            await producer.stop()
+
+    asyncio.run(start())
+
+
+def test_transactions_of_our_client_fail_at_once_and_by_name(broker: BrokerProcess) -> None:
+    producer = OurProducer({"bootstrap.servers": broker.bootstrap_server, "transactional.id": "tx"})
+    try:
+        with pytest.raises(UnsupportedVersionError, match=re.escape(NO_TRANSACTIONS)):
+            producer.init_transactions()
+    finally:
+        producer.close()
+
+
+@pytest.mark.needs("java", "mvn")
+@pytest.mark.parametrize("version", ["3.9", "4"])
+def test_transactions_of_java_fail_at_once_and_by_name(broker: BrokerProcess, version: str) -> None:
+    jars = subprocess.run([KAFKA_JARS, version], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    source = Path(__file__).with_name("TransactionalProducer.java")
+    command = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-XX:TieredStopAtLevel=1", "-cp", jars, source]
+    done = subprocess.run([*command, broker.bootstrap_server], stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
+    assert done.stdout.strip() == (
+        "KafkaException Could not find a coordinator with type TRANSACTION with key tx due to unexpected error: "
+        + NO_TRANSACTIONS
+    )
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["clean", "kill -9"])

@@ -2,6 +2,12 @@
 
 v0 knows groups only, v1 has a key type, v4 asks for several keys at once. Asking for a group's coordinator makes
 `__consumer_offsets` if there is none yet, as Kafka does.
+
+This broker has no transactions. A transactional producer asks for its coordinator first and fails here, so the error
+decides what its user reads. From v3 on the code is UNSUPPORTED_VERSION: Java shows the message of any code but
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, kafka-python shows the name of the code, and our own client shows both. Up to v2,
+which librdkafka and aiokafka use, the code is TRANSACTIONAL_ID_AUTHORIZATION_FAILED. librdkafka shows the message with
+it and fails at once; after UNSUPPORTED_VERSION it asks again until its timeout.
 """
 
 from __future__ import annotations
@@ -18,7 +24,10 @@ if TYPE_CHECKING:
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 FIRST_WITH_KEY_TYPE = 1
+# The first version that librdkafka does not use.
+FIRST_WITH_UNSUPPORTED_VERSION = 3
 FIRST_BATCHED = 4
+NO_TRANSACTIONS = "This broker does not support transactions. Use a producer without transactional.id."
 TOPIC_ALREADY_EXISTS = errors.TopicAlreadyExistsError.code
 NOWHERE: Fields = {"node_id": -1, "host": "", "port": -1}
 
@@ -45,8 +54,7 @@ def find(context: RequestContext, key: str, key_type: int) -> Fields:
 def locate(context: RequestContext, key: str, key_type: int) -> Fields:
     """The leader of the key's partition of `__consumer_offsets`."""
     if key_type == TRANSACTION_KEY:
-        # Final for every client, where an error that may pass would make it ask again and again.
-        raise errors.TransactionalIdAuthorizationFailedError("This broker has no transactions yet")
+        raise no_transactions(context.api_version)
     if key_type != GROUP_KEY:
         raise errors.InvalidRequestError()
     broker = context.broker
@@ -66,6 +74,13 @@ def locate(context: RequestContext, key: str, key_type: int) -> Fields:
     if address is None:
         raise errors.CoordinatorNotAvailableError(f"The coordinator of group {key} is not reachable")
     return {"node_id": state.leader, "host": address[0], "port": address[1]}
+
+
+def no_transactions(version: int) -> errors.KafkaError:
+    """The error that is final for the clients that use a version, with the words that some of them show."""
+    if version >= FIRST_WITH_UNSUPPORTED_VERSION:
+        return errors.UnsupportedVersionError(NO_TRANSACTIONS)
+    return errors.TransactionalIdAuthorizationFailedError(NO_TRANSACTIONS)
 
 
 def failure(error: errors.KafkaError) -> Fields:

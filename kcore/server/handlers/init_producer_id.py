@@ -1,8 +1,8 @@
 """InitProducerId (key 22): an id and epoch for an idempotent producer (KIP-98).
 
 v2 is flexible; v3 carries the producer's former id and epoch (KIP-360), which matter to transactional producers only:
-an idempotent one gets a new id. Transactions do not exist yet: a transactional id is answered with
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which every client takes as final, where a retriable error would make it wait.
+an idempotent one gets a new id. This broker has no transactions: a transactional id is answered with
+UNSUPPORTED_VERSION. Clients ask for the coordinator of their id first and fail there (`find_coordinator.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
     if request.transactional_id is not None:
         if not request.transactional_id:
             raise errors.InvalidRequestError()
-        raise errors.TransactionalIdAuthorizationFailedError()
+        raise errors.UnsupportedVersionError()
     return {"producer_id": context.broker.producer_ids.next(), "producer_epoch": FIRST_EPOCH}
 
 

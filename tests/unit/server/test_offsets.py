@@ -13,6 +13,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 UNSUPPORTED_VERSION = 35
 INVALID_REQUEST = 42
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+UNSUPPORTED_VERSION = 35
 UNKNOWN_LEADER_EPOCH = 75
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
@@ -130,7 +131,18 @@ def test_a_former_producer_id_comes_with_its_epoch(
     assert client.request(apis.INIT_PRODUCER_ID, version, fields).error_code == code
 
 
-@pytest.mark.parametrize(("name", "code"), [("tx", TRANSACTIONAL_ID_AUTHORIZATION_FAILED), ("", INVALID_REQUEST)])
+@pytest.mark.parametrize("version", range(1, 7))
+def test_no_broker_coordinates_transactions(client: RawClient, version: int) -> None:
+    """The code that is final for librdkafka, in the versions that it uses; see `handlers/find_coordinator.py`."""
+    fields = {"coordinator_keys": ["tx"]} if version >= 4 else {"key": "tx"}
+    answer = client.request(apis.FIND_COORDINATOR, version, {**fields, "key_type": 1})
+    (found,) = answer.coordinators if version >= 4 else [answer]
+    assert found.error_code == (UNSUPPORTED_VERSION if version >= 3 else TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    assert (found.node_id, found.host, found.port) == (-1, "", -1)
+    assert found.error_message == "This broker does not support transactions. Use a producer without transactional.id."
+
+
+@pytest.mark.parametrize(("name", "code"), [("tx", UNSUPPORTED_VERSION), ("", INVALID_REQUEST)])
 def test_transactions_are_refused(client: RawClient, name: str, code: int) -> None:
     answer = client.request(apis.INIT_PRODUCER_ID, 2, {"transactional_id": name, "transaction_timeout_ms": 60_000})
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (code, -1, -1)
