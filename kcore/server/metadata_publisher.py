@@ -89,8 +89,8 @@ class MetadataPublisher:
         if any(change.resource_type == BROKER_RESOURCE for change in delta.configs_changed):
             self._config.update_dynamic(image.cluster_configs(), image.broker_configs(self._broker_id))
         minimums: dict[str, int] = {}
-        for topic in delta.topics_deleted:
-            self._delete(topic)
+        if delta.topics_deleted:
+            self._delete(delta.topics_deleted)
         for state in delta.created_partitions():
             self._take(image, state, minimums, is_new=self._started)
         for state in delta.changed_partitions():
@@ -98,6 +98,8 @@ class MetadataPublisher:
         self._reconfigure(
             image, [change.name for change in delta.configs_changed if change.resource_type == TOPIC_RESOURCE]
         )
+        if self._started:
+            log_changes(delta)
         self._started = True
 
     def _take(self, image: MetadataImage, state: PartitionState, minimums: dict[str, int], *, is_new: bool) -> None:
@@ -167,11 +169,13 @@ class MetadataPublisher:
         else:
             self._scheduler.schedule(f"load-offsets-{partition.index}", lambda: self._groups.load(partition))
 
-    def _delete(self, topic: TopicImage) -> None:
-        held = [state for state in topic.partitions if self._broker_id in state.replicas]
+    def _delete(self, topics: Iterable[TopicImage]) -> None:
+        """All topics of a change at once: what their deletion costs once is paid once."""
+        held = [state for topic in topics for state in topic.partitions if self._broker_id in state.replicas]
         for state in held:
             self._give_up(state)
-        self._scheduler.schedule(f"forget-offsets-{topic.name}", lambda: self._groups.forget_topic(topic.name))
+        names = frozenset(topic.name for topic in topics)
+        self._scheduler.schedule("forget-offsets", lambda: self._groups.forget_topics(names))
         self._logs.delete_logs([(state.topic, state.partition) for state in held])
 
     def _reconfigure_all(self) -> None:
@@ -190,3 +194,16 @@ class MetadataPublisher:
                 partition = self._replicas.partition(name, state.partition)
                 if partition is not None:
                     partition.set_min_in_sync(minimum)
+
+
+def log_changes(delta: MetadataDelta) -> None:
+    """One line for each topic that was created, deleted or given partitions, however many partitions it has."""
+    for topic in delta.topics_deleted:
+        LOG.info("Deleted topic %s with %d partitions", topic.name, len(topic.partitions))
+    for topic in delta.topics_created:
+        LOG.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+    added: dict[str, int] = {}
+    for state in delta.partitions_added:
+        added[state.topic] = added.get(state.topic, 0) + 1
+    for name, count in added.items():
+        LOG.info("Added %d partitions to topic %s", count, name)

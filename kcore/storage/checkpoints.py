@@ -24,6 +24,8 @@ RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
 CLEANER_OFFSET_FILE = "cleaner-offset-checkpoint"
+# Those that the log manager writes.
+WRITTEN_CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
 
 VERSION = 0
 LARGEST_OFFSET = 2**63 - 1

@@ -22,6 +22,7 @@ from kcore.storage.checkpoints import (
     HIGH_WATERMARK_FILE,
     LOG_START_OFFSET_FILE,
     RECOVERY_POINT_FILE,
+    WRITTEN_CHECKPOINTS,
     CorruptFileError,
     OffsetCheckpoint,
 )
@@ -55,11 +56,14 @@ class LogDir:
         "_lock_descriptor",
         "checkpoint_lock",
         "committer",
+        "deleted",
         "failure",
         "had_clean_shutdown",
         "is_full",
         "left_clean",
         "log_count",
+        "look",
+        "looks",
         "meta",
         "path",
         "stale_checkpoints",
@@ -78,12 +82,28 @@ class LogDir:
         self.left_clean: dict[TopicPartition, CleanLog] = {}
         # With log.flush.group.commit: who flushes for all that wait.
         self.committer: LogCommitter | None = None
+        # By checkpoint: partitions that the file may still name, although their logs here are deleted.
+        self.deleted: dict[str, set[TopicPartition]] = {name: set() for name in WRITTEN_CHECKPOINTS}
+        # Looks at the logs for a checkpoint are numbered: the last one, and the last one for each checkpoint.
+        self.look = 0
+        self.looks = dict.fromkeys(WRITTEN_CHECKPOINTS, 0)
         # The names of checkpoints that do not say any more what the logs would.
         self.stale_checkpoints: set[str] = set()
         # Whether the last look found that logs had to refuse something for want of room.
         self.is_full = False
         # Why the directory is out of use; None while it is in use.
         self.failure: Exception | None = None
+
+    def note_look(self, checkpoint: str) -> None:
+        """The logs are looked at for a checkpoint."""
+        self.look += 1
+        self.looks[checkpoint] = self.look
+
+    def note_deleted(self, key: TopicPartition, made_at_look: int) -> None:
+        """A log is deleted that was made after that look: a checkpoint without a later one cannot name it."""
+        for name, look in self.looks.items():
+            if look > made_at_look:
+                self.deleted[name].add(key)
 
     @property
     def is_online(self) -> bool:

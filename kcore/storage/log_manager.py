@@ -5,8 +5,9 @@ names (with `num.recovery.threads.per.data.dir` threads a directory) and schedul
 `shutdown` flushes and closes everything and leaves the clean-shutdown markers.
 
 Crash policy: logs are the truth. Recovery points only shorten recovery; high watermarks and log start offsets are
-written every few seconds and at shutdown. A deleted log is renamed to `-delete`, durably, before `delete_logs` returns,
-and its offsets leave the checkpoints at the same time, so that a new log of its name can never inherit them.
+written every few seconds and at shutdown. A deleted log is renamed to `-delete`, durably, before `delete_logs` returns.
+Its offsets leave the checkpoints when these are written next, or before a log of the same name is made there, so that a
+new log can never inherit them. A start ignores the offsets of partitions that it does not find.
 
 Failures: what finds no room on a full disk is refused or done later. A directory with any other I/O error goes offline
 with its logs (`on_directory_failure` hears of the partitions), and the others go on; when none is left,
@@ -25,7 +26,12 @@ from threading import RLock
 from kcore import errors, uuid
 from kcore.config.topic import TopicConfig
 from kcore.logger import get_logger
-from kcore.storage.checkpoints import HIGH_WATERMARK_FILE, LOG_START_OFFSET_FILE, RECOVERY_POINT_FILE
+from kcore.storage.checkpoints import (
+    HIGH_WATERMARK_FILE,
+    LOG_START_OFFSET_FILE,
+    RECOVERY_POINT_FILE,
+    WRITTEN_CHECKPOINTS,
+)
 from kcore.storage.directory_name import DELETE_SUFFIX, directory_name, renamed
 from kcore.storage.directory_removal import remove_directory
 from kcore.storage.log import take_changed
@@ -69,7 +75,11 @@ log = get_logger(__name__)
 
 # From so many logs on, syncing the file systems that they lie on costs less than some ten files of each.
 SYNCED_TOGETHER = 64
-CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
+FOUND = -1
+# From so many deleted logs on that a checkpoint may still name, and from as many as there are logs, it is written.
+DELETED_REMEMBERED = 1_000
+# One task of the scheduler removes at most so many directories: the other tasks have their turn in between.
+REMOVED_TOGETHER = 100
 
 
 class ManagedLog:
@@ -78,7 +88,17 @@ class ManagedLog:
     Work that began before the log was deleted may fail to find its files: once `is_deleted`, that is no I/O error.
     """
 
-    __slots__ = ("_fail_later", "config", "is_deleted", "log", "log_dir", "refusals_told", "refused_at", "topic_id")
+    __slots__ = (
+        "_fail_later",
+        "config",
+        "is_deleted",
+        "log",
+        "log_dir",
+        "made_at_look",
+        "refusals_told",
+        "refused_at",
+        "topic_id",
+    )
 
     log: Log
 
@@ -94,6 +114,8 @@ class ManagedLog:
         self.topic_id = topic_id
         self.config = config
         self.is_deleted = False
+        # The last look at the logs for a checkpoint when this log was made; before all of them for one that was found.
+        self.made_at_look = FOUND
         # For want of room on the disk: how many somebody was told of, and where the log ended then.
         self.refusals_told = 0
         self.refused_at = 0
@@ -180,7 +202,7 @@ class LogManager:
             scan = LogDirScan(self._disk, log_dir, topics, deleted_topic_ids)
             with self._log_dirs.guard(log_dir):
                 log_dir.take_clean_shutdown()
-                log_dir.stale_checkpoints.update(CHECKPOINTS)
+                log_dir.stale_checkpoints.update(WRITTEN_CHECKPOINTS)
                 self._start_committer(log_dir)
                 scan.run()
                 scans.append(scan)
@@ -188,8 +210,9 @@ class LogManager:
         jobs = [self._load_jobs(scan, topics) for scan in scans]
         run_jobs(jobs, self._config.number("num.recovery.threads.per.data.dir"))
         for scan in scans:
-            for name in scan.deletions:
-                self._schedule_removal(scan.log_dir, name, self._config.number("log.segment.delete.delay.ms"))
+            if scan.deletions:
+                delay_ms = self._config.number("log.segment.delete.delay.ms")
+                self._schedule_removal(scan.log_dir, scan.deletions, delay_ms)
             if scan.has_foreign_offsets():
                 self._write_checkpoints(scan.log_dir)
         self._log_dirs.check_any_online()
@@ -239,12 +262,13 @@ class LogManager:
             entry.log.set_committer(committer)
         self._logs[key] = entry
         entry.log_dir.log_count += 1
-        entry.log_dir.stale_checkpoints.update(CHECKPOINTS)
+        entry.log_dir.stale_checkpoints.update(WRITTEN_CHECKPOINTS)
 
     def _remove(self, key: TopicPartition) -> ManagedLog | None:
         entry = self._logs.pop(key, None)
         if entry is not None:
             entry.log_dir.log_count -= 1
+            entry.log_dir.stale_checkpoints.update(WRITTEN_CHECKPOINTS)
             self._unflushed.discard(entry)
         return entry
 
@@ -392,26 +416,40 @@ class LogManager:
         """
         key = (topic, partition)
         failures: dict[str, Exception] = {}
-        with self._lock:
-            entry = self._logs.get(key)
-            if entry is not None:
-                if entry.topic_id != topic_id:
-                    raise errors.InconsistentTopicIdError(
-                        f"The log of {topic}-{partition} belongs to topic id {uuid.to_text(entry.topic_id)}, "
-                        f"not {uuid.to_text(topic_id)}."
-                    )
-                return entry.log
-            if overrides is None:
-                overrides = self._overrides.get(topic, {})
-            if overrides != self._overrides.get(topic):
-                self._set_config(topic, overrides)
-            while True:
+        while True:
+            with self._lock:
+                entry = self._logs.get(key)
+                if entry is not None:
+                    if entry.topic_id != topic_id:
+                        raise errors.InconsistentTopicIdError(
+                            f"The log of {topic}-{partition} belongs to topic id {uuid.to_text(entry.topic_id)}, "
+                            f"not {uuid.to_text(topic_id)}."
+                        )
+                    return entry.log
+                if overrides is None:
+                    overrides = self._overrides.get(topic, {})
+                if overrides != self._overrides.get(topic):
+                    self._set_config(topic, overrides)
                 log_dir = self._directory_for_new_log(key, is_new, failures)
                 try:
-                    return self._create_log(log_dir, key, topic_id)
+                    if not any(key in deleted for deleted in log_dir.deleted.values()):
+                        return self._create_log(log_dir, key, topic_id)
                 except (OSError, errors.KafkaStorageError) as error:
                     failures[log_dir.path] = error
                     self._note_unmade(log_dir, key, error)
+                    continue
+            # Not under the lock, which is taken under that of the checkpoints.
+            try:
+                self._drop_offsets(log_dir, key)
+            except OSError as error:
+                failures[log_dir.path] = error
+                self._note_unmade(log_dir, key, error)
+
+    def _drop_offsets(self, log_dir: LogDir, key: TopicPartition) -> None:
+        """Writes the checkpoints that may still name a deleted log of this name; one write serves all names in them."""
+        for name, write in self._checkpoint_writers():
+            if key in log_dir.deleted[name]:
+                write(log_dir)
 
     def _note_unmade(self, log_dir: LogDir, key: TopicPartition, error: Exception) -> None:
         """Another directory gets its turn, unless it is descriptors that are lacking."""
@@ -464,10 +502,11 @@ class LogManager:
         else:
             write_topic_id(self._disk, path, topic_id)
             entry = self._managed(log_dir, key, topic_id)
+            entry.made_at_look = log_dir.look
             entry.log = new_log(self._disk, path, *key, entry.config, on_failure=entry.on_failure)
         self._offline.discard(key)
         self._add(key, entry)
-        log.info("Created log for partition %s-%d in %s", *key, path)
+        log.debug("Created log for partition %s-%d in %s", *key, path)
         return entry.log
 
     def delete_log(self, topic: str, partition: int) -> None:
@@ -475,39 +514,60 @@ class LogManager:
         self.delete_logs([(topic, partition)])
 
     def delete_logs(self, partitions: Iterable[TopicPartition]) -> None:
-        """Closes logs and renames their directories for removal after `file.delete.delay.ms`; unknown ones are none."""
-        touched: dict[int, LogDir] = {}
+        """Closes logs and renames their directories for removal after `file.delete.delay.ms`; unknown ones are none.
+
+        The cost is that of these logs, whatever else is in their directories, with one sync of each directory.
+        """
+        renamed_in: dict[int, tuple[LogDir, dict[int, list[str]]]] = {}
         for key in partitions:
             self._offline.discard(key)
             self._initial_high_watermarks.pop(key, None)
             self._overrides.pop(key[0], None)
             entry = self._logs.get(key)
             if entry is not None:
-                touched[id(entry.log_dir)] = entry.log_dir
+                log_dir = entry.log_dir
+                _, names = renamed_in.setdefault(id(log_dir), (log_dir, {}))
                 # The lock is given back before a failure is told.
-                with self._log_dirs.guard(entry.log_dir), self._lock:
+                with self._log_dirs.guard(log_dir), self._lock:
                     if self._remove(key) is not None:
                         entry.is_deleted = True
-                        self._set_aside_for_removal(key, entry)
-        for log_dir in touched.values():
+                        log_dir.note_deleted(key, entry.made_at_look)
+                        name = self._set_aside_for_removal(key, entry)
+                        names.setdefault(entry.config.file_delete_delay_ms, []).append(name)
+        for log_dir, names in renamed_in.values():
+            for delay_ms, own in names.items():
+                self._schedule_removal(log_dir, own, delay_ms)
             with self._log_dirs.guard(log_dir):
                 self._disk.fsync_dir(log_dir.path)
-                self._write_checkpoints(log_dir)
+                self._bound_deleted(log_dir)
 
-    def _set_aside_for_removal(self, key: TopicPartition, entry: ManagedLog) -> None:
+    def _set_aside_for_removal(self, key: TopicPartition, entry: ManagedLog) -> str:
+        """The name that the log's directory has now."""
         log_dir = entry.log_dir
         name = renamed(*key, DELETE_SUFFIX)
         entry.log.close(for_deletion=True)
         self._disk.rename(f"{log_dir.path}/{directory_name(*key)}", f"{log_dir.path}/{name}")
-        log.info("Log of partition %s-%d is marked for deletion as %s", *key, name)
-        self._schedule_removal(log_dir, name, entry.config.file_delete_delay_ms)
+        log.debug("Log of partition %s-%d is marked for deletion as %s", *key, name)
+        return name
 
-    def _schedule_removal(self, log_dir: LogDir, name: str, delay_ms: int) -> None:
+    def _bound_deleted(self, log_dir: LogDir) -> None:
+        """Writes the checkpoints that may name as many deleted logs as there are logs: a bound, at a constant cost."""
+        bound = max(DELETED_REMEMBERED, log_dir.log_count)
+        for name, write in self._checkpoint_writers():
+            if len(log_dir.deleted[name]) > bound:
+                write(log_dir)
+
+    def _schedule_removal(self, log_dir: LogDir, names: Sequence[str], delay_ms: int) -> None:
+        """Removes directories, a few at a time."""
+
         def remove() -> None:
-            with self._log_dirs.guard(log_dir):
-                if log_dir.is_online:
-                    remove_directory(self._disk, f"{log_dir.path}/{name}")
-                    log.info("Deleted log directory %s/%s", log_dir.path, name)
+            for name in names[:REMOVED_TOGETHER]:
+                with self._log_dirs.guard(log_dir):
+                    if log_dir.is_online:
+                        remove_directory(self._disk, f"{log_dir.path}/{name}")
+                        log.debug("Deleted log directory %s/%s", log_dir.path, name)
+            if len(names) > REMOVED_TOGETHER:
+                self._schedule_removal(log_dir, names[REMOVED_TOGETHER:], 0)
 
         self._scheduler.schedule("kafka-delete-logs", remove, delay_ms=delay_ms)
 
@@ -558,7 +618,7 @@ class LogManager:
             changed: list[ManagedLog] = take_changed(list(self._logs.values()))
             self._unflushed.update(changed)
         for entry in changed:
-            entry.log_dir.stale_checkpoints.update(CHECKPOINTS)
+            entry.log_dir.stale_checkpoints.update(WRITTEN_CHECKPOINTS)
             entry.log.report_failure()
         self._tell_of_full_disks(changed)
 
@@ -655,48 +715,59 @@ class LogManager:
 
     def _write_checkpoints(self, log_dir: LogDir) -> None:
         # Those that cannot be written now have their turn with the next look.
-        log_dir.stale_checkpoints.update(CHECKPOINTS)
+        log_dir.stale_checkpoints.update(WRITTEN_CHECKPOINTS)
         with self._log_dirs.guard(log_dir):
             if log_dir.is_online:
-                self._write_recovery_points(log_dir)
-                self._write_log_start_offsets(log_dir)
-                self._write_high_watermarks(log_dir)
+                for _, write in self._checkpoint_writers():
+                    write(log_dir)
 
     def _logs_in(self, log_dir: LogDir) -> dict[TopicPartition, Log]:
         return {key: entry.log for key, entry in self._entries() if entry.log_dir is log_dir}
 
+    def _checkpoint_writers(self) -> tuple[tuple[str, Callable[[LogDir], None]], ...]:
+        return (
+            (RECOVERY_POINT_FILE, self._write_recovery_points),
+            (LOG_START_OFFSET_FILE, self._write_log_start_offsets),
+            (HIGH_WATERMARK_FILE, self._write_high_watermarks),
+        )
+
     def _write_recovery_points(self, log_dir: LogDir) -> None:
-        with log_dir.checkpoint_lock:
-            log_dir.stale_checkpoints.discard(RECOVERY_POINT_FILE)
-            offsets = {key: opened.recovery_point for key, opened in self._logs_in(log_dir).items()}
-            self._write_checkpoint(log_dir, RECOVERY_POINT_FILE, offsets)
+        self._write_checkpoint(log_dir, RECOVERY_POINT_FILE, lambda _, opened: opened.recovery_point)
 
     def _write_log_start_offsets(self, log_dir: LogDir) -> None:
-        with log_dir.checkpoint_lock:
-            log_dir.stale_checkpoints.discard(LOG_START_OFFSET_FILE)
-            # Also where the first segment's name says the same, which Kafka leaves out: until the directory is synced,
-            # a loss of power brings segments back that were before it.
-            starts = {key: opened.start_offset for key, opened in self._logs_in(log_dir).items()}
-            offsets = {key: offset for key, offset in starts.items() if offset > 0}
-            self._write_checkpoint(log_dir, LOG_START_OFFSET_FILE, offsets)
+        # Also where the first segment's name says the same, which Kafka leaves out: until the directory is synced, a
+        # loss of power brings segments back that were before it.
+        self._write_checkpoint(log_dir, LOG_START_OFFSET_FILE, lambda _, opened: opened.start_offset or None)
 
     def _write_high_watermarks(self, log_dir: LogDir) -> None:
         known = self.high_watermarks() if self.high_watermarks is not None else {}
-        with log_dir.checkpoint_lock:
-            log_dir.stale_checkpoints.discard(HIGH_WATERMARK_FILE)
-            offsets = {}
-            for key, opened in self._logs_in(log_dir).items():
-                # A partition that is not led or followed yet keeps what the last checkpoint said.
-                watermark = max(known.get(key, opened.high_watermark), self._initial_high_watermarks.get(key, 0))
-                offsets[key] = min(watermark, opened.end_offset)
-            self._write_checkpoint(log_dir, HIGH_WATERMARK_FILE, offsets)
 
-    def _write_checkpoint(self, log_dir: LogDir, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        try:
-            log_dir.checkpoint(name).write(offsets)
-        except OSError:
-            log_dir.stale_checkpoints.add(name)
-            raise
+        def watermark(key: TopicPartition, opened: Log) -> int:
+            # A partition that is not led or followed yet keeps what the last checkpoint said.
+            kept = self._initial_high_watermarks.get(key, 0)
+            return min(max(known.get(key, opened.high_watermark), kept), opened.end_offset)
+
+        self._write_checkpoint(log_dir, HIGH_WATERMARK_FILE, watermark)
+
+    def _write_checkpoint(
+        self, log_dir: LogDir, name: str, offset_of: Callable[[TopicPartition, Log], int | None]
+    ) -> None:
+        """Writes the offsets of the directory's logs; those that have none are left out."""
+        with log_dir.checkpoint_lock:
+            log_dir.stale_checkpoints.discard(name)
+            with self._lock:
+                log_dir.note_look(name)
+                deleted = frozenset(log_dir.deleted[name])
+                logs = self._logs_in(log_dir)
+            offsets = ((key, offset_of(key, opened)) for key, opened in logs.items())
+            try:
+                log_dir.checkpoint(name).write({key: offset for key, offset in offsets if offset is not None})
+            except OSError:
+                log_dir.stale_checkpoints.add(name)
+                raise
+            with self._lock:
+                # Only what was deleted before the look at the logs: the file does not name it any more.
+                log_dir.deleted[name] -= deleted
 
     # Failure and end
 

@@ -15,14 +15,17 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kcore.protocol import apis
 from kcore.testing.errors import BrokerNotStarted
 from tests.broker_process import BrokerProcess
 from tests.fault.full_file_system import FullableFileSystem
 from tests.fault.partition_clients import SENDERS
 from tests.invariants.history import TopicPartition
+from tests.raw_client import RawClient
 
 TOPIC = "orders"
 PLACE = TopicPartition(TOPIC, 0)
+SET, BROKER_LOGGER = 0, 8
 TIMEOUT_S = 60.0
 # How long clients try: what must get through, on a loaded machine, and what the full disk refuses.
 PATIENT_MS = 25_000
@@ -223,6 +226,15 @@ def test_a_topic_made_while_every_directory_is_full_comes_with_the_room(
         assert_kept(broker.bootstrap_server, acked)
 
 
+def log_removals(broker: BrokerProcess) -> None:
+    """The directories of deleted partitions are named at DEBUG only."""
+    change = {"name": "kcore.storage.log_manager", "config_operation": SET, "value": "DEBUG"}
+    resource = {"resource_type": BROKER_LOGGER, "resource_name": str(broker.broker_id), "configs": [change]}
+    with RawClient(int(broker.bootstrap_server.rpartition(":")[2])) as client:
+        answer = client.request(apis.INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [resource]})
+    assert answer.responses[0].error_code == 0, answer
+
+
 def test_deleting_a_topic_makes_room(small: FullableFileSystem) -> None:
     """What fills the disk can be deleted by the tools that everybody has."""
     properties = {**PROPERTIES, "log.segment.delete.delay.ms": "0", "file.delete.delay.ms": "0"}
@@ -230,6 +242,7 @@ def test_deleting_a_topic_makes_room(small: FullableFileSystem) -> None:
         servers = broker.bootstrap_server
         create_topic(servers)
         create_topic(servers, "large")
+        log_removals(broker)
         producer = Producer({"bootstrap.servers": servers})
         for value in values("large", 2_000):
             producer.produce("large", value, partition=0)

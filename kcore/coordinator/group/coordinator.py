@@ -29,7 +29,7 @@ from kcore.logger import get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from kcore.config.broker import BrokerConfig
@@ -349,12 +349,12 @@ class GroupCoordinator:
         """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
         return self._shard(group_id).describe_classic(group_id)
 
-    def forget_topic(self, topic: str) -> None:
-        """A topic was deleted: its committed offsets go with it (Kafka's `onPartitionsDeleted`)."""
+    def forget_topics(self, topics: Collection[str]) -> None:
+        """Topics were deleted: their committed offsets go with them (Kafka's `onPartitionsDeleted`)."""
         for shard in self._all_shards():
-            error = shard.offsets.forget_topic(topic)
+            error = shard.offsets.forget_topics(topics)
             if error:
-                LOG.warn("Offsets of topic %s, which was deleted, could not be removed (error %d)", topic, error)
+                LOG.warn("Offsets of %d deleted topics could not be removed (error %d)", len(topics), error)
 
 
 def new_suffix() -> str:

@@ -13,7 +13,7 @@ from kcore.coordinator.group.state import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.group_log import GroupLog
@@ -201,8 +201,8 @@ class OffsetManager:
                 place: codes.GROUP_SUBSCRIBED_TO_TOPIC if subscribed[place[0]] else codes.NONE for place in places
             }
 
-    def forget_topic(self, topic: str) -> int:
-        """The offsets of a topic that is gone go with it; the wire code."""
+    def forget_topics(self, topics: Collection[str]) -> int:
+        """The offsets of topics that are deleted go with them; the wire code."""
         with self._shard.lock:
             group_ids = [] if self._shard.error else self._written.offsets.groups_with_any()
         for group_id in group_ids:
@@ -210,7 +210,7 @@ class OffsetManager:
                 if self._shard.error:
                     return codes.NONE
                 store = self._written
-                gone = [place for place in store.offsets.places(group_id) if place[0] == topic]
+                gone = [place for place in store.offsets.places(group_id) if place[0] in topics]
                 error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
                 if error:
                     return error

@@ -295,3 +295,19 @@ def test_a_resource_that_is_not_here_has_its_own_error(client: RawClient, kind: 
     assert result.configs == []
     # Of a topic that is not there Kafka says no more than the code.
     assert bool(result.error_message) == (code not in (0, UNKNOWN_TOPIC_OR_PARTITION))
+
+
+def test_a_topic_operation_is_one_line_of_the_log(
+    broker: Broker, client: RawClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There were three for each partition, which came to nine tenths of a log."""
+    capsys.readouterr()
+    create(client, 7, new_topic("told", 7))
+    client.request(apis.CREATE_PARTITIONS, 3, {"topics": [{"name": "told", "count": 12, "assignments": None}]})
+    client.request(apis.DELETE_TOPICS, 5, {"topic_names": ["told"], "timeout_ms": 5_000})
+    lines = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines() if "told" in line]
+    assert lines == [
+        "INFO [kcore.server.metadata] Created topic told with 7 partitions",
+        "INFO [kcore.server.metadata] Added 5 partitions to topic told",
+        "INFO [kcore.server.metadata] Deleted topic told with 12 partitions",
+    ]
