@@ -5,9 +5,11 @@ It is ready when its line has come on stdout: nothing is polled. Leaving the `wi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +27,8 @@ SHOWN_LOG_BYTES = 4_000
 class ServerCommand:
     """`environment` is added to this process's, `arguments` to the command; `started` is what its line says.
 
-    `checkout` is whose broker it is: this one's, unless another build stands elsewhere.
+    `checkout` is whose broker it is: this one's, unless another build stands elsewhere. `launcher` is a command that
+    runs the server as its child, such as bin/sanitized.
     """
 
     def __init__(
@@ -35,9 +38,10 @@ class ServerCommand:
         *,
         arguments: Sequence[str] = (),
         checkout: Path = CHECKOUT,
+        launcher: Sequence[str] = (),
     ) -> None:
         self._log_path = data_dir.with_name(data_dir.name + ".log")
-        command = [sys.executable, "-m", "kcli", "server-start", "-o", "json", "--port", "0"]
+        command = [*launcher, sys.executable, "-m", "kcli", "server-start", "-o", "json", "--port", "0"]
         with self._log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--data-dir", str(data_dir), *arguments],
@@ -48,7 +52,8 @@ class ServerCommand:
                 env={**os.environ, **(environment or {})},
                 cwd=checkout,
             )
-        self.started: dict[str, Any] = json.loads(self._first_line())
+        self.started: dict[str, Any] = {}
+        self.started = json.loads(self._first_line())
         self.bootstrap_server = str(self.started["listeners"][0]).rpartition("://")[2]
         self.port = int(self.bootstrap_server.rpartition(":")[2])
 
@@ -63,7 +68,8 @@ class ServerCommand:
 
     @property
     def pid(self) -> int:
-        return self.process.pid
+        """The server's own process, which may be a child of the launcher."""
+        return int(self.started["pid"])
 
     def log(self) -> str:
         """What it has written to stderr."""
@@ -73,5 +79,10 @@ class ServerCommand:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.process.kill()
+        if self.started and self.process.poll() is None:
+            # A launcher ends after its child, and reports what it found.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
         self.process.communicate()
