@@ -23,7 +23,7 @@ from kcli.config_entities import (
     means_quotas,
 )
 from kcli.config_suggestions import suggest_topic_configs
-from kcli.failures import Failure, UsageFailure
+from kcli.failures import Failure, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
@@ -97,12 +97,22 @@ def _entities(admin: ConfigAdmin, entity: Entity) -> list[Entity]:
         return [entity]
     if entity.entity_type == TOPICS:
         return [Entity(TOPICS, name) for name in sorted(_topics(admin))]
-    if entity.entity_type == CLIENT_METRICS:
-        raise UsageFailure("--entity-type client-metrics: name a subscription with --entity-name")
-    if entity.entity_type == GROUPS:
-        raise UsageFailure("--entity-type groups: name a group with --entity-name")
+    if entity.entity_type in (CLIENT_METRICS, GROUPS):
+        return [Entity(entity.entity_type, name) for name in _listed(admin, entity.entity_type)]
     brokers = [Entity(entity.entity_type, str(broker)) for broker in sorted(admin.client.update_metadata([]).nodes)]
     return brokers + ([Entity(BROKERS, "")] if entity.entity_type == BROKERS else [])
+
+
+def _listed(admin: ConfigAdmin, entity_type: str) -> list[str]:
+    """Subscriptions to client metrics, or groups: those that something was set for and those that exist."""
+    names = {resource.name for resource in admin.list_config_resources([RESOURCE_TYPES[entity_type]])}
+    if entity_type == GROUPS:
+        from kcore.client.admin.groups import GroupAdmin
+
+        groups, failures = GroupAdmin(admin.client).list_groups()
+        raise_failures(failures)
+        names.update(group.group_id for group in groups)
+    return sorted(names)
 
 
 def _topics(admin: ConfigAdmin) -> Iterable[str]:

@@ -141,7 +141,7 @@ DESCRIBE_TRANSACTIONS = Api(65, "DescribeTransactions", 0, 0, 0)
 LIST_TRANSACTIONS = Api(66, "ListTransactions", 0, 1, 0)
 CONSUMER_GROUP_HEARTBEAT = Api(68, "ConsumerGroupHeartbeat", 0, 1, 0)
 CONSUMER_GROUP_DESCRIBE = Api(69, "ConsumerGroupDescribe", 0, 1, 0)
-LIST_CLIENT_METRICS_RESOURCES = Api(74, "ListClientMetricsResources", 0, 0, 0)
+LIST_CONFIG_RESOURCES = Api(74, "ListConfigResources", 0, 1, 0)
 DESCRIBE_TOPIC_PARTITIONS = Api(75, "DescribeTopicPartitions", 0, 0, 0)
 
 BY_KEY: dict[int, Api] = {api.key: api for api in tuple(globals().values()) if isinstance(api, Api)}

@@ -88,6 +88,7 @@ TABLE = (
     ApiEntry(66, 0, 1, "list_transactions"),
     ApiEntry(68, 0, 1, "consumer_group_heartbeat"),
     ApiEntry(69, 0, 1, "consumer_group_describe"),
+    ApiEntry(74, 0, 1, "list_config_resources"),
     ApiEntry(75, 0, 0, "describe_topic_partitions"),
 )
 BY_KEY = {entry.key: entry for entry in TABLE}

@@ -193,6 +193,6 @@ def test_the_quorum(admin: Admin) -> None:
 
 def test_our_broker_says_what_it_does_not_serve() -> None:
     with EmbeddedBroker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
-        for ask in (admin.describe_acls, admin.list_client_metrics_resources, admin.describe_quorum):
+        for ask in (admin.describe_acls, admin.describe_quorum):
             with pytest.raises(UnsupportedByBroker, match="the broker does not know"):
                 ask()

@@ -319,6 +319,35 @@ def test_update_features(brokers: list[RawClient], updates: list[tuple[str, int,
     assert_answered_alike(brokers, apis.UPDATE_FEATURES, [1], fields)
 
 
+@pytest.mark.parametrize("types", [[], [2], [4], [8], [16], [32], [16, 32, 2], [99], [2, 99], None])
+def test_list_config_resources(apache_kafka_4: ApacheKafka, our_broker: BrokerProcess, types: list[int] | None) -> None:
+    """Version 0 for None. Of topics, groups and subscriptions only the test's own: others have run on both brokers."""
+    asked = {"resource_types": types} if types is not None else {}
+    version = 0 if types is None else 1
+    answers = []
+    for port in (our_broker.port, apache_kafka_4.port):
+        with RawClient(port) as client:
+            topic_id(client, "lcr-topic")
+            for kind, name, key in (
+                (16, "lcr-metrics", "interval.ms"),
+                (32, "lcr-group", "consumer.session.timeout.ms"),
+            ):
+                config = {"name": key, "config_operation": 0, "value": "50000"}
+                resource = {"resource_type": kind, "resource_name": name, "configs": [config]}
+                client.request(apis.INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [resource]})
+            # Kafka's broker follows its controller a moment later.
+            while not own(client.request(apis.LIST_CONFIG_RESOURCES, 1, {"resource_types": [32]})):
+                pass
+            response = client.request(apis.LIST_CONFIG_RESOURCES, version, asked)
+            answers.append((response.error_code, own(response)))
+    assert answers[0] == answers[1]
+
+
+def own(response: Message) -> list[tuple[int, str]]:
+    found = [(resource.resource_type, resource.resource_name) for resource in response.config_resources]
+    return sorted((kind, name) for kind, name in found if kind in (4, 8) or name.startswith("lcr-"))
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize(
     "updates",

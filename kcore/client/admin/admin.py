@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from kcore.client.admin.acls import AclAdmin
 from kcore.client.admin.admin_calls import AdminCalls
-from kcore.client.admin.client_metrics import ClientMetricsAdmin
 from kcore.client.admin.client_quotas import ClientQuotaAdmin
 from kcore.client.admin.clusters import ClusterAdmin
 from kcore.client.admin.configs import ConfigAdmin
@@ -42,7 +41,6 @@ class Admin(
     ClientQuotaAdmin,
     ScramUserAdmin,
     AclAdmin,
-    ClientMetricsAdmin,
     ProducerAdmin,
     TransactionAdmin,
     ClusterAdmin,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kcore.client.admin.results import Failure
     from kcore.client.cluster_client import ClusterClient
     from kcore.client.metadata.cluster import Cluster
+    from kcore.client.network.exchange import Fields
     from kcore.protocol.apis import Api
     from kcore.protocol.message import Message
 
@@ -68,7 +69,7 @@ class AdminCalls:
 
     # Any broker
 
-    def _request(self, api: Api, fields: Mapping[str, Any], node: Node | None = None) -> Message:
+    def _request(self, api: Api, fields: Fields, node: Node | None = None) -> Message:
         return self.client.request(api, fields, node)
 
     def _ask_controller(

@@ -1,4 +1,5 @@
-"""Configurations of topics, brokers, loggers, groups, metrics: DescribeConfigs, IncrementalAlterConfigs (KIP-339).
+"""Configurations of topics, brokers, loggers, groups, metrics: DescribeConfigs, IncrementalAlterConfigs (KIP-339),
+ListConfigResources (KIP-1142).
 
 What belongs to one broker is asked of that broker, one request each; everything else of any, in one request.
 """
@@ -8,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kcore.client.admin.admin_calls import AdminCalls
-from kcore.client.admin.results import failure_of
-from kcore.client.errors import ClientError
+from kcore.client.admin.results import failure_of, raise_failure
+from kcore.client.errors import ClientError, UnsupportedByBroker
 from kcore.config.definition import TYPE_NAMES
 from kcore.protocol import apis
 
@@ -93,6 +94,30 @@ class ConfigOperation(NamedTuple):
 
 class ConfigAdmin(AdminCalls):
     __slots__ = ()
+
+    def list_config_resources(self, types: Iterable[int] = ()) -> list[ConfigResource]:
+        """What has a configuration, of these types or of all that the broker lists, sorted.
+
+        Brokers before 4.1 list subscriptions to client metrics only: UnsupportedByBroker for any other type.
+        """
+        wanted = sorted(set(types))
+
+        def fields(version: int) -> dict[str, Any]:
+            if version > 0:
+                return {"resource_types": wanted}
+            if wanted != [CLIENT_METRICS_RESOURCE]:
+                raise UnsupportedByBroker("the broker is too old to list any resources but client metrics")
+            return {}
+
+        response = self._request(apis.LIST_CONFIG_RESOURCES, fields)
+        raise_failure(response.error_code, "configured resources")
+        return sorted(
+            ConfigResource(resource.resource_type, resource.resource_name) for resource in response.config_resources
+        )
+
+    def list_client_metrics_resources(self) -> list[str]:
+        """The names of all subscriptions to client metrics, sorted (KIP-714)."""
+        return [resource.name for resource in self.list_config_resources([CLIENT_METRICS_RESOURCE])]
 
     def describe_configs(
         self,

@@ -62,11 +62,14 @@ class TopicAdmin(AdminCalls):
         return sorted((topic for topic in found if include_internal or not topic.is_internal), key=lambda t: t.name)
 
     def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription | Failure]:
-        """Each topic by its name."""
+        """Each topic by its name: by DescribeTopicPartitions, or by Metadata where a broker is too old for that."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
-        found = self._describe_cluster(wanted).topics
+        try:
+            found = {topic.name: topic for topic in self.describe_topics_by_page(wanted)}
+        except UnsupportedByBroker:
+            found = self._describe_cluster(wanted).topics
         return {name: _description(name, found.get(name)) for name in wanted}
 
     def describe_topics_by_id(self, topic_ids: Iterable[bytes]) -> dict[bytes, TopicDescription | Failure]:
