@@ -67,9 +67,18 @@ def readings(read: Callable[[], Reading], interval_s: float, iterations: int) ->
 
 
 def show(
-    views: Iterable[dict[str, Any]], screen: Callable[[dict[str, Any]], RenderableType], output: str, waiting: str
+    views: Iterable[dict[str, Any]],
+    screen: Callable[[dict[str, Any]], RenderableType],
+    output: str,
+    waiting: str,
+    *,
+    below_output: bool = False,
 ) -> None:
-    """In place on a terminal, which says `waiting` before the first view; one below the other elsewhere."""
+    """In place on a terminal, which says `waiting` before the first view; one below the other elsewhere.
+
+    A view has the whole screen, or, where it is `below_output`, the lines below all that is printed meanwhile through
+    `sys.stdout` and `sys.stderr`, by whichever thread. That output and the last view remain on the terminal.
+    """
     if output == JSON_LINES:
         for view in views:
             write_object(view)
@@ -85,6 +94,6 @@ def show(
             console.print(screen(view))
             console.print()
         return
-    with Live(Text(waiting), console=console, screen=True, auto_refresh=False) as live:
+    with Live(Text(waiting), console=console, screen=not below_output, auto_refresh=False) as live:
         for view in views:
             live.update(screen(view), refresh=True)

@@ -1,7 +1,9 @@
 """Spark's JVM as a process of this one: started without the lines that every start has, and ended.
 
-PySpark gives the JVM this process's stderr. `start` gives it a pipe instead, whose lines a thread passes on: all of
-them once `opened` was called, and before that those that are not of every start. The thread ends with the JVM.
+PySpark lets the JVM inherit this process's stdout and stderr. `start` gives it pipes instead, and a thread for each
+passes its lines on through `sys.stdout` and `sys.stderr`: whatever draws on the terminal meanwhile (a live view) puts
+itself in place of these, and the rows of a console sink are not drawn over. Lines of stderr that every start has are
+left out until `opened` is called. The threads end with the JVM.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import re
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, TextIO
 
 # The JVM's own warnings of modules and native methods, what Spark says of its logging before it is set, and log lines
 # below the level that sessions have.
@@ -30,30 +33,36 @@ END_TIMEOUT_S = 30.0
 LAST_LINES_TIMEOUT_S = 5.0
 
 # Of the JVM that this process has started.
-_lines: _Lines | None = None
+_outputs: list[_Output] = []
 
 
-class _Lines:
-    """From the JVM to this process's stderr."""
+class _Output:
+    """One output of the JVM, on its way to a stream of this process.
 
-    def __init__(self) -> None:
+    `stream` finds the stream for each piece, as `sys.stdout` and `sys.stderr` may be replaced meanwhile. Lines that
+    match `leaves_out` are dropped until `opened` is called.
+    """
+
+    def __init__(self, name: str, stream: Callable[[], TextIO | None], leaves_out: re.Pattern[bytes] | None) -> None:
+        self._stream = stream
+        self._leaves_out = leaves_out
         self._from_jvm, self._to_us = os.pipe()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._pass_on, name="spark-stderr", daemon=True)
+        self._thread = threading.Thread(target=self._pass_on, name=name, daemon=True)
         self._thread.start()
 
     def fileno(self) -> int:
-        """What the JVM is given as its stderr."""
+        """The descriptor that the JVM is started with."""
         return self._to_us
 
     def opened(self) -> None:
-        """In the pipe too, so that it comes behind what was written before."""
+        """Through the pipe too, so that it comes behind what was written before."""
         if not self._is_closed:
             os.write(self._to_us, OPENED)
             self._close()
 
     def end(self) -> None:
-        """When the JVM has: passes on its last lines."""
+        """When the JVM has ended: passes on its last lines."""
         if not self._is_closed:
             self._close()
         self._thread.join(LAST_LINES_TIMEOUT_S)
@@ -70,40 +79,54 @@ class _Lines:
                 if line.endswith(OPENED):
                     is_open = True
                     line = line.removesuffix(OPENED)
-                if line and (is_open or not OF_EVERY_START.match(line)):
-                    os.write(sys.__stderr__.fileno() if sys.__stderr__ is not None else 2, line)
+                if line and (is_open or self._leaves_out is None or not self._leaves_out.match(line)):
+                    self._write(line.decode(errors="replace"))
+
+    def _write(self, text: str) -> None:
+        stream = self._stream()
+        if stream is not None:
+            # Where the reader has gone, the pipe is emptied all the same: the JVM would wait for ever.
+            with suppress(OSError, ValueError):
+                stream.write(text)
+                stream.flush()
 
 
-def start(settings: Mapping[str, str]) -> None:
+def start(settings: Mapping[str, str], *, prints_to_stderr: bool = False) -> None:
     """Of a session that is to be opened with these settings; nothing where the process has a JVM."""
-    global _lines
-
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
         return
     conf = SparkConf().setAll(list(settings.items()))
-    lines = _Lines()
+    printed = _Output("spark-stdout", _stderr if prints_to_stderr else _stdout, None)
+    logged = _Output("spark-stderr", _stderr, OF_EVERY_START)
     launch: Any = launch_gateway
     try:
-        SparkContext._ensure_initialized(gateway=launch(conf, {"stderr": lines}))
+        SparkContext._ensure_initialized(gateway=launch(conf, {"stdout": printed, "stderr": logged}))
     except BaseException:
-        lines.end()
+        for output in (printed, logged):
+            output.end()
         raise
-    _lines = lines
+    _outputs.extend((printed, logged))
 
 
 def opened() -> None:
-    """From here on all that the JVM says is worth telling."""
-    if _lines is not None:
-        _lines.opened()
+    """From here on all that the JVM writes is passed on."""
+    for output in _outputs:
+        output.opened()
+
+
+def _stdout() -> TextIO | None:
+    return sys.stdout
+
+
+def _stderr() -> TextIO | None:
+    return sys.stderr
 
 
 def end(patience_s: float = END_TIMEOUT_S) -> None:
     """With all that it is at, when `patience_s` are over."""
-    global _lines
-
     from pyspark import SparkContext
 
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
@@ -119,6 +142,6 @@ def end(patience_s: float = END_TIMEOUT_S) -> None:
     except subprocess.TimeoutExpired:
         process.terminate()
         process.wait()
-    if _lines is not None:
-        _lines.end()
-        _lines = None
+    for output in _outputs:
+        output.end()
+    _outputs.clear()

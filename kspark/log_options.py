@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
-from kspark.options import OptionError, Options
+from kspark.options import OptionError, Options, mistakes
 from kspark.schema import BATCH_COLUMNS, HEADERS, RECORD_COLUMNS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 DEFAULT_SPLIT_BYTES = 128 << 20
+LOG_OPTIONS = ("path", "columns", "includeHeaders", "maxSplitBytes", "checkCrcs", "skipCorrupt")
 
 
 class LogOptions(NamedTuple):
@@ -25,16 +32,13 @@ class LogOptions(NamedTuple):
 def log_options(given: dict[str, str]) -> LogOptions:
     """OptionError for what cannot be."""
     options = Options(given)
-    path = options.text("path")
-    if not path:
-        raise OptionError('path must name a directory with segment files: spark.read.format("kcli-log").load("/data")')
-    return LogOptions(
-        path=path.removeprefix("file://"),
-        columns=log_columns(options),
-        split_bytes=options.number("maxSplitBytes", at_least=1) or DEFAULT_SPLIT_BYTES,
-        checks_crcs=options.flag("checkCrcs", True),
-        skips_corrupt=options.flag("skipCorrupt", False),
-    )
+    return LogOptions(**{field: read(options) for field, read in _READERS.items()})
+
+
+def log_mistakes(given: dict[str, str]) -> list[str]:
+    """Everything that `log_options` would refuse, in one go."""
+    options = Options(given)
+    return mistakes(partial(read, options) for read in _READERS.values())
 
 
 def log_columns(options: Options) -> tuple[str, ...]:
@@ -48,3 +52,20 @@ def log_columns(options: Options) -> tuple[str, ...]:
     if not asked or asked - set(known):
         raise OptionError(f"columns must be some of {', '.join(known.values())}, not {given!r}")
     return tuple(name for lower, name in known.items() if lower in asked)
+
+
+def _path(options: Options) -> str:
+    path = options.text("path")
+    if not path:
+        raise OptionError('path must name a directory with segment files: spark.read.format("kcli-log").load("/data")')
+    return path.removeprefix("file://")
+
+
+# How each field of LogOptions is read from the options.
+_READERS: dict[str, Callable[[Options], Any]] = {
+    "path": _path,
+    "columns": log_columns,
+    "split_bytes": lambda options: options.number("maxSplitBytes", at_least=1) or DEFAULT_SPLIT_BYTES,
+    "checks_crcs": lambda options: options.flag("checkCrcs", True),
+    "skips_corrupt": lambda options: options.flag("skipCorrupt", False),
+}

@@ -6,7 +6,7 @@ import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 TRUE, FALSE = "true", "false"
@@ -66,3 +66,14 @@ class Options:
         """What is given for Kafka's client (`kafka.*`), under the client's own names."""
         prefixed = {name: value for name, value in self._given.items() if name.startswith(KAFKA_PREFIX)}
         return {name[len(KAFKA_PREFIX) :]: value for name, value in prefixed.items()}
+
+
+def mistakes(checks: Iterable[Callable[[], object]]) -> list[str]:
+    """The messages of every check that fails, each once."""
+    found: dict[str, None] = {}
+    for check in checks:
+        try:
+            check()
+        except OptionError as error:
+            found[str(error)] = None
+    return list(found)

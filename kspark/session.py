@@ -30,16 +30,25 @@ DEFAULTS = {
 
 
 def open_session(
-    name: str, master: str | None, settings: Mapping[str, str], *, starts_quietly: bool = False
+    name: str,
+    master: str | None,
+    settings: Mapping[str, str],
+    *,
+    starts_quietly: bool = False,
+    prints_to_stderr: bool = False,
 ) -> SparkSession:
-    """NoJava, and what Spark says of a master that cannot be reached. A quiet start keeps to itself what every has."""
+    """NoJava, and what Spark says of a master that cannot be reached.
+
+    A quiet start leaves out the lines of every start. What the JVM prints is then passed on through `sys.stdout`, or
+    through `sys.stderr` where it `prints_to_stderr`.
+    """
     master = master or settings.get("spark.master") or LOCAL
     _prepare_environment(is_local=master.startswith("local"))
     from pyspark.sql import SparkSession
 
     chosen = {**DEFAULTS, **settings, "spark.app.name": name, "spark.master": master}
     if starts_quietly:
-        jvm.start(chosen)
+        jvm.start(chosen, prints_to_stderr=prints_to_stderr)
     builder = SparkSession.builder
     for key, value in chosen.items():
         builder = builder.config(key, value)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kspark.options import OptionError, Options
+from kspark.options import OptionError, Options, mistakes
 from kspark.source_options import SERVERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
+# All but the settings of the client (`kafka.*`). Spark's Kafka sink has includeHeaders too: here a column `headers` is
+# enough. Spark takes checkpointLocation from every stream.
+SINK_OPTIONS = ("topic", "includeHeaders", "checkpointLocation")
 # What each column may be; without a value there is nothing to write.
 SINK_TYPES = {
     "key": ("binary", "string"),
@@ -36,28 +39,53 @@ class SinkOptions(NamedTuple):
 def sink_options(given: dict[str, str], schema: StructType) -> SinkOptions:
     """OptionError for what cannot be."""
     options = Options(given)
+    return SinkOptions(_client(options), _topic(options, schema), _columns(schema))
+
+
+def option_mistakes(given: dict[str, str]) -> list[str]:
+    """Everything that is wrong with the options alone, whatever the rows are."""
+    return mistakes([lambda: _client(Options(given))])
+
+
+def row_mistakes(given: dict[str, str], schema: StructType) -> list[str]:
+    """Everything that is wrong with the rows, for these options."""
+    columns = (lambda field=field: _check_type(field) for field in schema.fields)
+    return mistakes([lambda: _require_value(schema), lambda: _topic(Options(given), schema), *columns])
+
+
+def _client(options: Options) -> dict[str, str]:
     settings = options.of_client()
     if not settings.get(SERVERS):
         raise OptionError("kafka.bootstrap.servers must name the cluster, such as localhost:9092")
     for name, reason in KEPT_SETTINGS.items():
         if name in settings:
             raise OptionError(f"kafka.{name} is not for this sink: {reason}")
+    return settings
+
+
+def _topic(options: Options, schema: StructType) -> str | None:
     topic = options.text("topic")
-    columns = _columns(schema)
-    if topic is None and "topic" not in columns:
+    if topic is None and "topic" not in schema.fieldNames():
         raise OptionError("topic must be given, as an option or as a column of the rows")
-    return SinkOptions(settings, topic, columns)
+    return topic
 
 
 def _columns(schema: StructType) -> tuple[str, ...]:
-    columns = tuple(field.name for field in schema.fields if field.name in SINK_TYPES)
-    if "value" not in columns:
-        raise OptionError(f"the rows must have a column value, and have {', '.join(schema.fieldNames())}")
+    _require_value(schema)
     for field in schema.fields:
-        allowed = SINK_TYPES.get(field.name, ())
-        if allowed and field.dataType.simpleString() not in allowed:
-            raise OptionError(
-                f"column {field.name} must be {' or '.join(allowed)}, not {field.dataType.simpleString()}: "
-                f"cast it, or make JSON of it with to_json"
-            )
-    return columns
+        _check_type(field)
+    return tuple(field.name for field in schema.fields if field.name in SINK_TYPES)
+
+
+def _require_value(schema: StructType) -> None:
+    if "value" not in schema.fieldNames():
+        raise OptionError(f"the rows must have a column value, and have {', '.join(schema.fieldNames())}")
+
+
+def _check_type(field: StructField) -> None:
+    allowed = SINK_TYPES.get(field.name, ())
+    if allowed and field.dataType.simpleString() not in allowed:
+        raise OptionError(
+            f"column {field.name} must be {' or '.join(allowed)}, not {field.dataType.simpleString()}: "
+            f"cast it, or make JSON of it with to_json"
+        )

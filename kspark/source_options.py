@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import NamedTuple
 
 from kcore.client.metadata.cluster import TopicPartition
@@ -18,11 +19,12 @@ from kspark.offset_policy import (
     policy_of_timestamps,
     policy_of_word,
 )
-from kspark.options import OptionError, Options
+from kspark.options import OptionError, Options, mistakes
 from kspark.schema import HEADERS, RECORD_COLUMNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 SERVERS = "bootstrap.servers"
@@ -38,6 +40,28 @@ KEPT_SETTINGS = {
 DEFAULT_DELAY = "15m"
 # A file on the driver that a pipeline makes when its queries are to end after the batches that they are at.
 DRAIN_FILE = "drainFile"
+# All but the settings of the client (`kafka.*`). Spark's Kafka source has groupIdPrefix too, which has no effect here.
+SOURCE_OPTIONS = (
+    *STRATEGIES,
+    *(f"{which}{kind}" for which in ("starting", "ending") for kind in ("Offsets", "OffsetsByTimestamp", "Timestamp")),
+    "startingOffsetsByTimestampStrategy",
+    "failOnDataLoss",
+    "includeHeaders",
+    "columns",
+    "minOffsetsPerTrigger",
+    "maxOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "commitGroup",
+    "metadataMaxAgeMs",
+    "pushFilters",
+    "groupIdPrefix",
+    DRAIN_FILE,
+)
 DURATION = re.compile(r"\s*(\d+)\s*(ms|s|sec|second|m|min|minute|h|hour|d|day)s?\s*", re.IGNORECASE)
 UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -79,37 +103,20 @@ class SourceOptions(NamedTuple):
 def source_options(given: dict[str, str], *, is_streaming: bool) -> SourceOptions:
     """OptionError for what cannot be."""
     options = Options(given)
-    least, most = (options.number(f"{name}OffsetsPerTrigger", at_least=1) for name in ("min", "max"))
-    if least is not None and most is not None and least > most:
-        raise OptionError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")
-    return SourceOptions(
-        client=_client(options),
-        wanted=_wanted(options),
-        starting=_starting(options, is_streaming),
-        ending=_ending(options, is_streaming),
-        without_match_at_end=_strategy(options),
-        fail_on_data_loss=options.flag("failOnDataLoss", True),
-        columns=columns_of(options),
-        most_offsets_per_trigger=most,
-        least_offsets_per_trigger=least,
-        trigger_delay_ms=_duration("maxTriggerDelay", options.text("maxTriggerDelay", DEFAULT_DELAY)),
-        least_tasks=options.number("minPartitions", at_least=1),
-        most_offsets_per_task=options.number("maxRecordsPerPartition", at_least=1),
-        poll_timeout_ms=options.number("kafkaConsumer.pollTimeoutMs", at_least=1) or 120_000,
-        offset_retries=_or(options.number("fetchOffset.numRetries", at_least=0), 3),
-        offset_retry_ms=_or(options.number("fetchOffset.retryIntervalMs", at_least=0), 10),
-        commit_group=options.text("commitGroup"),
-        metadata_age_ms=_or(options.number("metadataMaxAgeMs", at_least=0), 0 if not is_streaming else 30_000),
-        pushes_filters=options.flag("pushFilters", False),
-        drain_file=options.text(DRAIN_FILE),
-    )
+    return SourceOptions(**{field: read(options, is_streaming) for field, read in _READERS.items()})
+
+
+def source_mistakes(given: dict[str, str], *, is_streaming: bool) -> list[str]:
+    """Everything that `source_options` would refuse, in one go."""
+    options = Options(given)
+    return mistakes(partial(read, options, is_streaming) for read in _READERS.values())
 
 
 def _or(given: int | None, default: int) -> int:
     return default if given is None else given
 
 
-def _client(options: Options) -> dict[str, str]:
+def client_settings(options: Options) -> dict[str, str]:
     settings = options.of_client()
     if not settings.get(SERVERS):
         raise OptionError("kafka.bootstrap.servers must name the cluster, such as localhost:9092")
@@ -119,7 +126,7 @@ def _client(options: Options) -> dict[str, str]:
     return settings
 
 
-def _wanted(options: Options) -> Wanted:
+def wanted_topics(options: Options) -> Wanted:
     given = [name for name in STRATEGIES if name in options]
     if len(given) != 1:
         raise OptionError(f"one of {', '.join(STRATEGIES)} must be given, not {' and '.join(given) or 'none'}")
@@ -211,3 +218,36 @@ def _duration(name: str, text: str | None) -> int:
         raise OptionError(f"{name} must be a time such as 500ms, 30s or 15m, not {text!r}")
     unit = match[2].lower()
     return int(match[1]) * UNIT_MS["ms" if unit == "ms" else unit[0]]
+
+
+def _least_offsets(options: Options) -> int | None:
+    least, most = (options.number(f"{name}OffsetsPerTrigger", at_least=1) for name in ("min", "max"))
+    if least is not None and most is not None and least > most:
+        raise OptionError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")
+    return least
+
+
+# How each field of SourceOptions is read from the options; the flag is whether they are of a stream.
+_READERS: dict[str, Callable[[Options, bool], Any]] = {
+    "least_offsets_per_trigger": lambda options, _: _least_offsets(options),
+    "most_offsets_per_trigger": lambda options, _: options.number("maxOffsetsPerTrigger", at_least=1),
+    "client": lambda options, _: client_settings(options),
+    "wanted": lambda options, _: wanted_topics(options),
+    "starting": _starting,
+    "ending": _ending,
+    "without_match_at_end": lambda options, _: _strategy(options),
+    "fail_on_data_loss": lambda options, _: options.flag("failOnDataLoss", True),
+    "columns": lambda options, _: columns_of(options),
+    "trigger_delay_ms": lambda options, _: _duration("maxTriggerDelay", options.text("maxTriggerDelay", DEFAULT_DELAY)),
+    "least_tasks": lambda options, _: options.number("minPartitions", at_least=1),
+    "most_offsets_per_task": lambda options, _: options.number("maxRecordsPerPartition", at_least=1),
+    "poll_timeout_ms": lambda options, _: options.number("kafkaConsumer.pollTimeoutMs", at_least=1) or 120_000,
+    "offset_retries": lambda options, _: _or(options.number("fetchOffset.numRetries", at_least=0), 3),
+    "offset_retry_ms": lambda options, _: _or(options.number("fetchOffset.retryIntervalMs", at_least=0), 10),
+    "commit_group": lambda options, _: options.text("commitGroup"),
+    "metadata_age_ms": lambda options, is_streaming: _or(
+        options.number("metadataMaxAgeMs", at_least=0), 30_000 if is_streaming else 0
+    ),
+    "pushes_filters": lambda options, _: options.flag("pushFilters", False),
+    "drain_file": lambda options, _: options.text(DRAIN_FILE),
+}

@@ -10,7 +10,8 @@ import click
 from kcli.failures import INTERRUPTED, OK, Failure
 from kcli.live_view import live_output_option, show
 from kcli.options import other_cluster, other_cluster_options
-from kcli.pipelines.session import built, read, spark_session
+from kcli.output import JSON_LINES
+from kcli.pipelines.session import built, declared, spark_session
 from kcli.pipelines.views import screen, views
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
 
-    from kspark.pipeline.definition import Pipeline
+    from kcli.pipelines.session import Declared
     from kspark.pipeline.run import Run
 
     Command = TypeVar("Command", bound=Callable[..., Any])
@@ -42,10 +43,15 @@ def command() -> None:
 @master_option
 @cluster_options
 def check(file: str, master: str | None, bootstrap_server: str | None) -> None:
-    """Say whether a pipeline can be run: the file, its SQL and Python steps, columns and types. Nothing is read."""
-    pipeline = _declared(file, bootstrap_server)
-    with spark_session(pipeline, master) as session:
-        built(session, pipeline)
+    """Check whether a pipeline can run, and report all mistakes.
+
+    Checks the file, the options, the topics in the cluster, the SQL and Python steps, columns and types. No record is
+    read. Exit code: 0 without a mistake, 2 with mistakes, 3 if the cluster cannot be reached.
+    """
+    found = _declared(file, bootstrap_server)
+    pipeline = found.pipeline
+    with spark_session(found, master) as session:
+        built(session, found)
     parts = ((pipeline.sources, "source"), (pipeline.steps, "step"), (pipeline.sinks, "sink"))
     counted = ", ".join(f"{len(found)} {name}{'' if len(found) == 1 else 's'}" for found, name in parts)
     click.echo(f"{pipeline.name}: {counted}: all can be run")
@@ -56,11 +62,14 @@ def check(file: str, master: str | None, bootstrap_server: str | None) -> None:
 @master_option
 @cluster_options
 def plan(file: str, master: str | None, bootstrap_server: str | None) -> None:
-    """Print what Spark would do for each sink, and the columns that it would be given."""
-    pipeline = _declared(file, bootstrap_server)
-    with spark_session(pipeline, master) as session:
-        frames = built(session, pipeline)
-        for sink in pipeline.sinks:
+    """Print what Spark would do for each sink, and the columns that it would be given.
+
+    The pipeline is checked first, as by `kcli pipeline check`.
+    """
+    found = _declared(file, bootstrap_server)
+    with spark_session(found, master) as session:
+        frames = built(session, found)
+        for sink in found.pipeline.sinks:
             frame = frames.of_sink(sink)
             click.echo(f"== {sink.name}: {sink.input} to {sink.format}, {sink.mode}")
             for field in frame.schema.fields:
@@ -89,13 +98,18 @@ def run(
     metrics_port: int | None,
     metrics_host: str,
 ) -> int:
-    """Run a pipeline until its streams end, or Ctrl-C or SIGTERM, which let each finish the batch that it is at.
+    """Run a pipeline until its streams end, or until Ctrl-C or SIGTERM.
 
-    Run again it goes on from its checkpoint. A second Ctrl-C does not wait for batches; they are made again then.
+    The pipeline is checked first, as by `kcli pipeline check`. The rows of a console sink are printed to stdout; on a
+    terminal the live view is below them. With -o jsonl stdout has JSON alone, and rows go to stderr.
+
+    The first Ctrl-C lets every batch finish. A second one does not wait for batches. The next run goes on from the
+    checkpoint.
     """
-    from kspark.pipeline.definition import PipelineError
+    from kspark.pipeline.findings import PipelineError
 
-    pipeline = _declared(file, bootstrap_server)
+    found = _declared(file, bootstrap_server)
+    pipeline = found.pipeline
     with ExitStack() as stack:
         totals = None
         if metrics_port is not None:
@@ -104,14 +118,14 @@ def run(
 
             totals = Totals(pipeline.name)
             stack.enter_context(served(totals, metrics_host, metrics_port))
-        session = stack.enter_context(spark_session(pipeline, master))
+        session = stack.enter_context(spark_session(found, master, prints_to_stderr=output == JSON_LINES))
         from kspark.pipeline.run import Run
 
-        running = Run(pipeline, built(session, pipeline), totals)
+        running = Run(pipeline, built(session, found), totals)
         try:
             with _ending(running) as interrupted:
                 running.start()
-                show(views(running), screen, output, f"{pipeline.name}: the first batch is on its way")
+                show(views(running), screen, output, f"{pipeline.name}: waiting for the first batch", below_output=True)
                 if interrupted:
                     click.echo(f"{pipeline.name}: finishing its batches; Ctrl-C again cuts them off", err=True)
                 is_whole = running.stop()
@@ -124,12 +138,9 @@ def run(
     return INTERRUPTED
 
 
-def _declared(file: str, bootstrap_server: str | None) -> Pipeline:
-    from kspark.pipeline.definition import at_brokers
-
+def _declared(file: str, bootstrap_server: str | None) -> Declared:
     servers, properties = other_cluster(bootstrap_server)
-    pipeline = read(file)
-    return pipeline if servers is None else at_brokers(pipeline, servers, properties)
+    return declared(file, servers, properties)
 
 
 @contextmanager

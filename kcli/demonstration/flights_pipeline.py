@@ -23,7 +23,7 @@ from kcli.demonstration.hours import (
 )
 from kcli.demonstration.tour import say
 from kcli.failures import Failure
-from kcli.pipelines.session import built, read, spark_session
+from kcli.pipelines.session import built, declared, spark_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,15 +50,16 @@ def lay_out(directory: str, flights: FlightFile) -> str:
 
 def run(path: str, bootstrap_server: str, flights: FlightFile) -> None:
     """From the demo's topic at this broker; Failure where the result is not what pandas makes of the same flights."""
-    from kspark.pipeline.definition import PipelineError, at_brokers
+    from kspark.pipeline.findings import PipelineError
 
     _create_topic(bootstrap_server)
-    pipeline = at_brokers(read(path), bootstrap_server)
+    found = declared(path, bootstrap_server)
+    pipeline = found.pipeline
     began_s = time.perf_counter()
-    with _waiting("the pipeline runs on Spark"), spark_session(pipeline, None) as session:
+    with _waiting("the pipeline runs on Spark"), spark_session(found, None) as session:
         from kspark.pipeline.run import Run
 
-        running = Run(pipeline, built(session, pipeline))
+        running = Run(pipeline, built(session, found))
         try:
             _run_to_the_end(running)
         except PipelineError as error:

@@ -1,11 +1,17 @@
-"""A pipeline's file, Spark and its DataFrames, with what can be wrong said as a command says it."""
+"""A pipeline's file, Spark and its DataFrames, checked; mistakes end a command with one line each.
+
+Exit codes: 2 for mistakes in the file, 3 where nothing is wrong but a cluster that does not answer.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from importlib import import_module
+from typing import NamedTuple
 
-from kcli.failures import Failure, UsageFailure
+import click
+
+from kcli.failures import Failure, UnreachableFailure, UsageFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,19 +20,40 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kspark.pipeline.definition import Pipeline
+    from kspark.pipeline.findings import Findings
     from kspark.pipeline.frames import Frames
 
 REMEDY = "install it with: pip install 'kcore-broker[spark]' (in a clone: pip install '.[spark]', or bin/prepare spark)"
 
 
-def read(file: str) -> Pipeline:
-    """UsageFailure for what cannot be."""
-    from kspark.pipeline.definition import PipelineError, read_pipeline
+class Declared(NamedTuple):
+    """A file, and what is known of it before Spark has analysed it."""
 
+    file: str
+    pipeline: Pipeline
+    findings: Findings
+
+
+def declared(file: str, servers: str | None = None, properties: dict[str, str] | None = None) -> Declared:
+    """With the topics of other brokers where `servers` are given. Mistakes are collected; UsageFailure where the file
+    is not TOML.
+    """
+    from kspark.pipeline.definition import at_brokers
+    from kspark.pipeline.definition import declared as of_file
+    from kspark.pipeline.findings import Findings, PipelineError
+    from kspark.pipeline.part_options import check_options
+    from kspark.pipeline.topics import check_topics
+
+    findings = Findings()
     try:
-        return read_pipeline(file)
+        pipeline = of_file(file, findings)
     except PipelineError as error:
         raise UsageFailure(f"{file}: {error}") from None
+    if servers is not None:
+        pipeline = at_brokers(pipeline, servers, properties)
+    pipeline = check_options(pipeline, findings)
+    check_topics(pipeline, findings)
+    return Declared(file, pipeline, findings)
 
 
 def require_spark() -> None:
@@ -49,20 +76,27 @@ def without_pyspark(error: ImportError) -> Failure:
 
 
 @contextmanager
-def spark_session(pipeline: Pipeline, master: str | None) -> Iterator[SparkSession]:
-    """Ends with its JVM: nothing of it outlives the command."""
+def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool = False) -> Iterator[SparkSession]:
+    """Ends with its JVM: nothing of it outlives the command. Where Spark cannot start, the mistakes that are known
+    already are reported too.
+    """
     from kspark.java import NoJava
 
+    pipeline = found.pipeline
     try:
+        from kspark.pipeline.spark_errors import leave_failures_to_us
         from kspark.session import abandon_session, close_session, open_session
 
         chosen = master or pipeline.master
-        session = open_session(pipeline.name, chosen, pipeline.spark, starts_quietly=True)
+        session = open_session(
+            pipeline.name, chosen, pipeline.spark, starts_quietly=True, prints_to_stderr=prints_to_stderr
+        )
     except ImportError as error:
-        raise without_pyspark(error) from None
+        raise _with_mistakes(found, without_pyspark(error)) from None
     except NoJava as error:
-        raise Failure(str(error)) from None
+        raise _with_mistakes(found, Failure(str(error))) from None
     try:
+        leave_failures_to_us(session)
         yield session
     except KeyboardInterrupt:
         # It may have come while Spark was answering: nothing can be asked of it any more.
@@ -74,14 +108,32 @@ def spark_session(pipeline: Pipeline, master: str | None) -> Iterator[SparkSessi
     close_session(session)
 
 
-def built(session: SparkSession, pipeline: Pipeline) -> Frames:
-    """UsageFailure for a part that cannot be analysed."""
-    from kspark.pipeline.definition import PipelineError
+def built(session: SparkSession, found: Declared) -> Frames:
+    """The DataFrames of a pipeline without mistakes. UsageFailure with every mistake, UnreachableFailure where there is
+    none and a cluster does not answer; warnings go to stderr.
+    """
     from kspark.pipeline.frames import Frames
 
-    frames = Frames(session, pipeline)
-    try:
-        frames.build()
-    except PipelineError as error:
-        raise UsageFailure(str(error)) from None
+    frames = Frames(session, found.pipeline)
+    frames.build(found.findings)
+    for line in found.findings.warnings:
+        click.echo(f"kcli: warning: {found.file}: {line}", err=True)
+    mistakes, unreachable = _lines(found)
+    if mistakes:
+        raise UsageFailure("\n".join([*mistakes, *unreachable]), [*mistakes, *unreachable])
+    if unreachable:
+        raise UnreachableFailure("\n".join(unreachable), unreachable)
     return frames
+
+
+def _with_mistakes(found: Declared, failure: Failure) -> Failure:
+    mistakes, _ = _lines(found)
+    lines = [*mistakes, str(failure)]
+    return UsageFailure("\n".join(lines), lines) if mistakes else failure
+
+
+def _lines(found: Declared) -> tuple[list[str], list[str]]:
+    mistakes, unreachable = (
+        [f"{found.file}: {line}" for line in lines] for lines in (found.findings.mistakes, found.findings.unreachable)
+    )
+    return mistakes, unreachable

@@ -1,4 +1,4 @@
-"""A pipeline as its file says it, checked as far as that can be without Spark.
+"""A pipeline as its file declares it, with those mistakes of the file that need neither Spark nor a cluster.
 
 name = "flights"                                  # of the Spark application
 checkpoint = "checkpoints"                        # a directory beside the file, one below it for each sink
@@ -38,6 +38,7 @@ import tomllib
 from typing import NamedTuple
 
 from kspark.options import KAFKA_PREFIX
+from kspark.pipeline.findings import Findings, PipelineError, hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,10 +56,6 @@ AVAILABLE_NOW, ONCE = "available-now", "once"
 FORMATS_OF_TOPICS = ("kcli", "kafka")
 BOOTSTRAP_SERVERS = "kafka.bootstrap.servers"
 INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
-
-
-class PipelineError(ValueError):
-    """Something in a pipeline's file that cannot be: names the place, the rule and the remedy."""
 
 
 class Value(NamedTuple):
@@ -121,13 +118,23 @@ class Pipeline(NamedTuple):
 
 
 def read_pipeline(path: str) -> Pipeline:
-    """PipelineError for what cannot be; OSError where the file cannot be read."""
+    """PipelineError with every mistake of the file; OSError where it cannot be read."""
+    findings = Findings()
+    pipeline = declared(path, findings)
+    findings.raise_mistakes()
+    return pipeline
+
+
+def declared(path: str, findings: Findings) -> Pipeline:
+    """All parts of the file, those with mistakes too: the mistakes are in `findings`. PipelineError where the file is
+    not TOML; OSError where it cannot be read.
+    """
     with open(path, "rb") as file:
         try:
             document = tomllib.load(file)
-        except tomllib.TOMLDecodeError as error:
-            raise PipelineError(f"{path} is not TOML: {error}") from None
-    return _Reader(path).pipeline(document)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PipelineError(f"the file is not TOML: {error}") from None
+    return _Reader(path, findings).pipeline(document)
 
 
 def at_brokers(pipeline: Pipeline, servers: str, properties: dict[str, str] | None = None) -> Pipeline:
@@ -148,89 +155,131 @@ def at_brokers(pipeline: Pipeline, servers: str, properties: dict[str, str] | No
 
 
 class _Table:
-    """A table of the file: every key is taken once, and what is left over is an error."""
+    """A table of the file. Every key is taken once; `end` reports those that are left over. After a mistake a key has
+    its default.
+    """
 
-    def __init__(self, place: str, table: Any) -> None:
-        if not isinstance(table, dict):
-            raise PipelineError(f"{place} must be a table, not {table!r}")
+    def __init__(self, findings: Findings, place: str, table: Any) -> None:
+        self.findings = findings
         self.place = place
-        self._left = dict(table)
+        self._known: list[str] = []
+        self._is_table = isinstance(table, dict)
+        self._left: dict[str, Any] = dict(table) if self._is_table else {}
+        if not self._is_table:
+            findings.mistake(place, f"must be a table, not {table!r}")
 
-    def text(self, key: str, default: str | None = None) -> str | None:
-        value = self._left.pop(key, default)
+    def mistake(self, key: str | None, text: str) -> None:
+        """Nothing more is said of what is not a table."""
+        if self._is_table:
+            self.findings.mistake(".".join(name for name in (self.place, key) if name), text)
+
+    def text(self, key: str) -> str | None:
+        value = self._take(key, None)
         if value is not None and not isinstance(value, str):
-            raise PipelineError(f"{self.place}.{key} must be text, not {value!r}")
+            self.mistake(key, f"must be text, not {value!r}")
+            return None
         return value
 
     def needed(self, key: str, remedy: str) -> str:
+        """Empty after a mistake."""
+        is_given = key in self._left
         value = self.text(key)
-        if not value:
-            raise PipelineError(f"{self.place}.{key} is missing: {remedy}")
+        if not value and (value is not None or not is_given):
+            self.mistake(key, f"is missing: {remedy}")
+        return value or ""
+
+    def one_of(self, key: str, allowed: tuple[str, ...], default: str) -> str:
+        value = self.text(key) or default
+        if value not in allowed:
+            self.mistake(key, f"must be one of {', '.join(allowed)}, not {value!r}{hint(value, allowed)}")
+            return default
         return value
 
     def flag(self, key: str, default: bool) -> bool:
-        value = self._left.pop(key, default)
+        value = self._take(key, default)
         if not isinstance(value, bool):
-            raise PipelineError(f"{self.place}.{key} must be true or false, not {value!r}")
+            self.mistake(key, f"must be true or false, not {value!r}")
+            return default
         return value
 
     def names(self, key: str) -> tuple[str, ...]:
-        value = self._left.pop(key, [])
+        value = self._take(key, [])
         found = [value] if isinstance(value, str) else value
         if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-            raise PipelineError(f"{self.place}.{key} must be a name, or a list of names, not {value!r}")
+            self.mistake(key, f"must be a name, or a list of names, not {value!r}")
+            return ()
         return tuple(found)
 
     def settings(self, key: str) -> dict[str, str]:
         """Values as Spark takes them: text."""
-        table = self._left.pop(key, {})
+        table = self._take(key, {})
         if not isinstance(table, dict):
-            raise PipelineError(f"{self.place}.{key} must be a table, not {table!r}")
-        return {name: _setting(f"{self.place}.{key}.{name}", value) for name, value in table.items()}
+            self.mistake(key, f"must be a table, not {table!r}")
+            return {}
+        settings = {name: self._setting(f"{key}.{name}", value) for name, value in table.items()}
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def _setting(self, key: str, value: Any) -> str | None:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (str, int, float)):
+            return str(value)
+        self.mistake(key, f"must be text, a number or true or false, not {value!r}; write JSON as text")
+        return None
 
     def tables(self, key: str) -> dict[str, _Table]:
-        table = _Table(f"{key}", self._left.pop(key, {}))
-        return {name: _Table(f"{key}.{name}", value) for name, value in table._left.items()}
+        table = _Table(self.findings, key, self._take(key, {}))
+        return {name: _Table(self.findings, f"{key}.{name}", value) for name, value in table._left.items()}
 
     def table(self, key: str) -> _Table | None:
-        return _Table(f"{self.place}.{key}", self._left.pop(key)) if key in self._left else None
+        value = self._take(key, None)
+        return None if value is None else _Table(self.findings, f"{self.place}.{key}", value)
 
-    def end(self) -> None:
-        if self._left:
-            where = self.place or "the file"
-            raise PipelineError(f"{where} has {', '.join(map(repr, self._left))}, which nothing reads: misspelt?")
+    def _take(self, key: str, default: Any) -> Any:
+        self._known.append(key)
+        return self._left.pop(key, default)
 
-
-def _setting(place: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    raise PipelineError(f"{place} must be text, a number or true or false, not {value!r}; write JSON as text")
+    def end(self) -> list[str]:
+        """The unknown keys, which are reported."""
+        for key in self._left:
+            near = hint(key, self._known)
+            self.mistake(key, f"unknown key{near or '; the keys here are ' + ', '.join(self._known)}")
+        return list(self._left)
 
 
 class _Reader:
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, findings: Findings) -> None:
         self._directory = os.path.dirname(os.path.abspath(path))
         self._stem = os.path.splitext(os.path.basename(path))[0]
-        self._names: set[str] = set()
+        self._findings = findings
+        # Sources and steps; and of them those that come before the part that is being read.
+        self._all_names: list[str] = []
+        self._names: list[str] = []
 
     def pipeline(self, document: Mapping[str, Any]) -> Pipeline:
-        top = _Table("", document)
-        pipeline = Pipeline(
-            name=top.text("name") or self._stem,
-            directory=self._directory,
-            checkpoint=self._beside(top.text("checkpoint") or f"{self._stem}-checkpoint"),
-            master=top.text("master"),
-            spark=top.settings("spark"),
-            sources=[self._source(name, table) for name, table in top.tables("sources").items()],
-            steps=[self._step(name, table) for name, table in top.tables("steps").items()],
-            sinks=[self._sink(name, table) for name, table in top.tables("sinks").items()],
+        top = _Table(self._findings, "", document)
+        name, checkpoint, master, spark = (
+            top.text("name") or self._stem,
+            self._beside(top.text("checkpoint") or f"{self._stem}-checkpoint"),
+            top.text("master"),
+            top.settings("spark"),
         )
-        top.end()
-        for kind, found in (("sources", pipeline.sources), ("sinks", pipeline.sinks)):
-            if not found:
-                raise PipelineError(f"the pipeline has no {kind}: add [{kind}.NAME]")
+        sources, steps, sinks = (top.tables(kind) for kind in ("sources", "steps", "sinks"))
+        self._all_names = [*sources, *steps]
+        pipeline = Pipeline(
+            name=name,
+            directory=self._directory,
+            checkpoint=checkpoint,
+            master=master,
+            spark=spark,
+            sources=[self._source(name, table) for name, table in sources.items()],
+            steps=[self._step(name, table) for name, table in steps.items()],
+            sinks=[self._sink(name, table) for name, table in sinks.items()],
+        )
+        unknown = top.end()
+        for kind, found in (("sources", sources), ("sinks", sinks)):
+            if not found and not self._findings.has_mistake_in(kind) and not hint(kind, unknown):
+                self._findings.mistake("", f"the pipeline has no {kind}: add [{kind}.NAME]")
         return pipeline
 
     def _beside(self, path: str) -> str:
@@ -238,7 +287,7 @@ class _Reader:
         return path if "://" in path else os.path.join(self._directory, path)
 
     def _source(self, name: str, table: _Table) -> Source:
-        self._name(table.place, name)
+        self._name(table, name)
         path = table.text("path")
         source = Source(
             name=name,
@@ -256,16 +305,16 @@ class _Reader:
     def _step(self, name: str, table: _Table) -> Step:
         sql, python, inputs = table.text("sql"), table.text("python"), table.names("from")
         table.end()
-        if (sql is None) == (python is None):
-            raise PipelineError(f"{table.place} must have either sql or python")
+        if (sql is None) == (python is None) and not self._findings.has_mistake_in(table.place):
+            table.mistake(None, "must have either sql or python")
         match = PYTHON_STEP.fullmatch(python) if python is not None else None
         if python is not None and match is None:
-            raise PipelineError(f'{table.place}.python must be "module:function", not {python!r}')
+            table.mistake("python", f'must be "module:function", not {python!r}')
         if match is not None and not inputs:
-            raise PipelineError(f"{table.place}.from is missing: name what {python} is given")
+            table.mistake("from", f"is missing: name the inputs of {python}")
         for one in inputs:
-            self._known(f"{table.place}.from", one)
-        self._name(table.place, name)
+            self._require_known(table, one)
+        self._name(table, name)
         return Step(name, sql, match["module"] if match else None, match["function"] if match else None, inputs)
 
     def _sink(self, name: str, table: _Table) -> Sink:
@@ -274,35 +323,38 @@ class _Reader:
             name=name,
             input=table.needed("from", "name a source or a step"),
             format=table.needed("format", 'such as "kcli", "parquet" or "console"'),
-            mode=table.text("mode") or "append",
+            mode=table.one_of("mode", MODES, "append"),
             trigger=table.text("trigger"),
             path=None if path is None else self._beside(path),
             partition_by=table.names("partition-by"),
             options=table.settings("options"),
         )
         table.end()
-        self._known(f"{table.place}.from", sink.input)
-        if sink.mode not in MODES:
-            raise PipelineError(f"{table.place}.mode must be one of {', '.join(MODES)}, not {sink.mode!r}")
+        if sink.input:
+            self._require_known(table, sink.input)
         if sink.trigger not in (None, AVAILABLE_NOW, ONCE) and not INTERVAL.fullmatch(sink.trigger or ""):
-            raise PipelineError(
-                f'{table.place}.trigger must be "{AVAILABLE_NOW}", "{ONCE}" or a time such as "10 seconds", not '
-                f"{sink.trigger!r}"
+            table.mistake(
+                "trigger", f'must be "{AVAILABLE_NOW}", "{ONCE}" or a time such as "10 seconds", not {sink.trigger!r}'
             )
         return sink
 
-    def _name(self, place: str, name: str) -> None:
+    def _name(self, table: _Table, name: str) -> None:
         if not NAME.fullmatch(name):
-            raise PipelineError(f"{place}: a name is used in SQL, and has letters, digits and _ alone")
+            table.mistake(None, "a name is used in SQL: use letters, digits and _ alone")
         if name in self._names:
-            raise PipelineError(f"{place}: another source or step is called {name}")
-        self._names.add(name)
+            table.mistake(None, f"another source or step is called {name}; choose another name")
+        self._names.append(name)
 
-    def _known(self, place: str, name: str) -> None:
-        if name not in self._names:
-            raise PipelineError(
-                f"{place}: there is no source or step {name} before it; there are {', '.join(sorted(self._names))}"
-            )
+    def _require_known(self, table: _Table, name: str) -> None:
+        """A step that takes its input from a later one, or from itself, has no order to run in."""
+        if name in self._names:
+            return
+        before = ", ".join(sorted(self._names)) or "none"
+        if name in self._all_names:
+            reason = f"{name} does not come before it; a step sees only the sources and the steps before it: {before}"
+        else:
+            reason = f"unknown source or step {name}{hint(name, self._names) or f'; there are {before}'}"
+        table.mistake("from", reason)
 
 
 def _value(table: _Table | None) -> Value | None:
@@ -310,15 +362,16 @@ def _value(table: _Table | None) -> Value | None:
         return None
     value = Value(
         format=table.needed("format", f"one of {', '.join(VALUE_FORMATS)}"),
-        schema=table.needed("schema", "the columns of the value, or a file that says them"),
+        schema=table.needed("schema", "the columns of the value, or a file that has them"),
         message=table.text("message"),
         keep=table.names("keep"),
     )
     table.end()
-    if value.format not in VALUE_FORMATS:
-        raise PipelineError(f"{table.place}.format must be one of {', '.join(VALUE_FORMATS)}, not {value.format!r}")
-    if (value.message is not None) != (value.format == "protobuf"):
-        raise PipelineError(f"{table.place}.message names the message of protobuf, and of nothing else")
+    if value.format and value.format not in VALUE_FORMATS:
+        near = hint(value.format, VALUE_FORMATS)
+        table.mistake("format", f"must be one of {', '.join(VALUE_FORMATS)}, not {value.format!r}{near}")
+    elif value.format and (value.message is not None) != (value.format == "protobuf"):
+        table.mistake("message", "names the message of protobuf, and of nothing else")
     return value
 
 

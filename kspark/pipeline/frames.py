@@ -1,4 +1,8 @@
-"""A pipeline's DataFrames: sources, steps and what each sink is to write. Errors name the part and the column."""
+"""A pipeline's DataFrames: sources, steps and what each sink is to write, analysed by Spark.
+
+One mistake does not hide the others: every part is analysed whose inputs have columns, and a part with a broken input
+is not blamed for it.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,27 @@ import tempfile
 import uuid
 from contextlib import contextmanager
 
-from kspark.options import OptionError
-from kspark.pipeline.definition import PipelineError
-from kspark.sink_options import sink_options
-from kspark.source_options import DRAIN_FILE, source_options
+from kspark.log_options import log_columns
+from kspark.options import OptionError, Options
+from kspark.pipeline.findings import PipelineError, hint
+from kspark.pipeline.part_options import FILE_FORMATS, LOGS, TOPICS
+from kspark.pipeline.spark_errors import blamed, brief, python_failure, unknown_table, unlogged
+from kspark.sink_options import row_mistakes
+from kspark.source_options import DRAIN_FILE, columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from kspark.pipeline.definition import Pipeline, Sink, Source, Step, Value
+    from kspark.pipeline.findings import Findings
 
-OURS = "kcli"
+# Spark makes these itself, and finds them by no name.
+FORMATS_OF_QUERIES = ("memory",)
 # A file with a schema, instead of the schema itself.
 AVRO_FILE = ".avsc"
 # Beside the value's own columns.
@@ -43,22 +53,21 @@ class Frames:
             # Python steps lie beside the file.
             sys.path.insert(0, pipeline.directory)
 
-    def build(self) -> None:
-        """PipelineError where a part cannot be analysed; nothing is read or written."""
-        for source in self._pipeline.sources:
-            with blamed(f"sources.{source.name}"):
-                self._add(source.name, self._source(source))
-        for step in self._pipeline.steps:
-            with blamed(f"steps.{step.name}"):
-                self._add(step.name, self._step(step))
-        for sink in self._pipeline.sinks:
-            with blamed(f"sinks.{sink.name}"):
-                self._check(sink)
+    def build(self, findings: Findings) -> None:
+        """Adds the mistakes that analysis finds to those of the file; nothing is read or written."""
+        with unlogged():
+            for source in self._pipeline.sources:
+                self._build_source(source, f"sources.{source.name}", findings)
+            for step in self._pipeline.steps:
+                self._build_step(step, f"steps.{step.name}", findings)
+            for sink in self._pipeline.sinks:
+                if sink.input in self._by_name:
+                    self._check_sink(sink, f"sinks.{sink.name}", findings)
 
     @property
     def is_drained(self) -> bool:
         """Whether every stream heeds `drain_file`."""
-        return all(source.format == OURS for source in self._pipeline.sources if source.is_stream)
+        return all(source.format == TOPICS for source in self._pipeline.sources if source.is_stream)
 
     def of_sink(self, sink: Sink) -> DataFrame:
         return self._by_name[sink.input]
@@ -69,48 +78,126 @@ class Frames:
         frame.createOrReplaceTempView(name)
         self._by_name[name] = frame
 
-    def _check(self, sink: Sink) -> None:
-        """What Spark would say only when the query has started."""
+    def _build_source(self, source: Source, place: str, findings: Findings) -> None:
+        """A mistake in the options hides no column, but in those that choose columns."""
+        if findings.has_mistake_in(place, besides="options"):
+            return
+        try:
+            if source.format in (TOPICS, LOGS):
+                (columns_of if source.format == TOPICS else log_columns)(Options(source.options))
+        except OptionError:
+            return  # reported with the other mistakes of the options
+        with _blaming(place, findings):
+            self._add(source.name, self._watermarked(source, self._source(source), place, findings))
+
+    def _build_step(self, step: Step, place: str, findings: Findings) -> None:
+        if findings.has_mistake_in(place) or any(name not in self._by_name for name in step.inputs):
+            return
+        if step.sql is None:
+            with _blaming(place, findings):
+                self._add(step.name, self._called(step))
+            return
+        from pyspark.errors import PySparkException
+
+        try:
+            self._add(step.name, self._session.sql(step.sql))
+        except PySparkException as error:
+            missing = unknown_table(error)
+            if missing is None:
+                findings.mistake(f"{place}.sql", brief(error))
+            else:
+                self._report_missing(missing, step, place, error, findings)
+
+    def _report_missing(
+        self, missing: str, step: Step, place: str, error: PySparkException, findings: Findings
+    ) -> None:
+        """Of SQL that selects from a name without a view: a broken part, which is reported itself, a later one, or
+        none at all.
+        """
+        sources, steps = ([part.name for part in parts] for parts in (self._pipeline.sources, self._pipeline.steps))
+        before = [*sources, *steps[: steps.index(step.name)]]
+        if missing in before:
+            return
+        if missing in steps:
+            there = ", ".join(before)
+            text = f"{missing} does not come before it; a step sees only the sources and the steps before it: {there}"
+            findings.mistake(f"{place}.sql", text)
+        else:
+            findings.mistake(f"{place}.sql", brief(error, before))
+
+    def _check_sink(self, sink: Sink, place: str, findings: Findings) -> None:
+        """What Spark would refuse only when the query has started."""
         frame = self.of_sink(sink)
         for column in sink.partition_by:
             if column not in frame.columns:
-                raise PipelineError(f"partition-by: no column {column}; there are {', '.join(frame.columns)}")
-        if sink.format == OURS:
-            sink_options(sink.options, frame.schema)
-        if frame.isStreaming:
-            jvm: Any = self._session._jvm
-            modes = jvm.org.apache.spark.sql.streaming.OutputMode
-            jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
-                frame._jdf.queryExecution().analyzed(), getattr(modes, sink.mode.capitalize())()
+                rest = hint(column, frame.columns) or f"; there are {', '.join(frame.columns)}"
+                findings.mistake(f"{place}.partition-by", f"no column {column}{rest}")
+        if sink.format == TOPICS:
+            for text in row_mistakes(sink.options, frame.schema):
+                findings.mistake(place, text)
+        elif not findings.has_mistake_in(f"{place}.format"):
+            with _blaming(f"{place}.format", findings):
+                self._require_format(sink.format)
+        if frame.isStreaming and not findings.has_mistake_in(f"{place}.mode"):
+            if sink.format in FILE_FORMATS and sink.mode != "append":
+                findings.mistake(f"{place}.mode", f"must be append, not {sink.mode}: files cannot be changed")
+            else:
+                with _blaming(f"{place}.mode", findings):
+                    self._require_mode(frame, sink.mode)
+
+    def _require_format(self, name: str) -> None:
+        jvm: Any = self._session._jvm
+        session: Any = self._session._jsparkSession
+        if name.lower() not in FORMATS_OF_QUERIES:
+            jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(
+                name, session.sessionState().conf()
             )
+
+    def _require_mode(self, frame: DataFrame, mode: str) -> None:
+        jvm: Any = self._session._jvm
+        modes = jvm.org.apache.spark.sql.streaming.OutputMode
+        jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
+            frame._jdf.queryExecution().analyzed(), getattr(modes, mode.capitalize())()
+        )
 
     def _source(self, source: Source) -> DataFrame:
         reader = self._session.readStream if source.is_stream else self._session.read
         reader = reader.format(source.format).options(**source.options)
-        if source.format == OURS:
-            # Spark would ask for it when the query starts.
-            source_options(source.options, is_streaming=source.is_stream)
+        if source.format == TOPICS:
             reader = reader.option(DRAIN_FILE, self.drain_file)
         if source.schema is not None:
             reader = reader.schema(source.schema)
         frame = reader.load(source.path) if source.path is not None else reader.load()
-        if source.value is not None:
-            frame = self._with_value(frame, source.value)
-        if source.watermark is not None:
-            frame = frame.withWatermark(source.watermark.column, source.watermark.delay)
+        return frame if source.value is None else self._with_value(frame, source.value)
+
+    def _watermarked(self, source: Source, frame: DataFrame, place: str, findings: Findings) -> DataFrame:
+        """Without a watermark, where that is wrong: the columns are the same."""
+        if source.watermark is None:
+            return frame
+        column, delay = source.watermark
+        if column not in frame.columns:
+            rest = hint(column, frame.columns) or f"; there are {', '.join(frame.columns)}"
+            findings.mistake(f"{place}.watermark.column", f"no column {column}{rest}")
+            return frame
+        with _blaming(f"{place}.watermark", findings):
+            marked = frame.withWatermark(column, delay)
+            _ = marked.schema
+            return marked
         return frame
 
-    def _step(self, step: Step) -> DataFrame:
+    def _called(self, step: Step) -> DataFrame:
+        """What the function of a step returns; PipelineError for whatever goes wrong in it."""
         from pyspark.sql import DataFrame
 
-        if step.sql is not None:
-            return self._session.sql(step.sql)
         assert step.module is not None
         assert step.function is not None
         function = getattr(importlib.import_module(step.module), step.function, None)
         if function is None:
             raise PipelineError(f"module {step.module} has no function {step.function}")
-        frame = function(*(self._by_name[name] for name in step.inputs))
+        try:
+            frame = function(*(self._by_name[name] for name in step.inputs))
+        except Exception as error:
+            raise PipelineError(f"{step.module}:{step.function} failed: {python_failure(error)}") from error
         if not isinstance(frame, DataFrame):
             raise PipelineError(f"{step.module}:{step.function} must return a DataFrame, not {type(frame).__name__}")
         return frame
@@ -152,23 +239,10 @@ def _text_of(path: str) -> str:
 
 
 @contextmanager
-def blamed(place: str) -> Iterator[None]:
-    """What goes wrong within is said of this part of the file."""
-    from pyspark.errors import PySparkException
-
+def _blaming(place: str, findings: Findings) -> Iterator[None]:
+    """What goes wrong within becomes a mistake of this place."""
     try:
-        yield
-    except (PipelineError, OptionError, ImportError, OSError) as error:
-        raise PipelineError(f"{place}: {error}") from error
-    except PySparkException as error:
-        raise PipelineError(f"{place}: {_without_trace(str(error))}") from error
-
-
-def _without_trace(text: str) -> str:
-    """What Spark says, without the plan and the stack behind it."""
-    lines = []
-    for line in text.strip().splitlines():
-        if not line.strip() or line.startswith(("'", "+-", "==", "JVM stacktrace", "Traceback", "\tat ")):
-            break
-        lines.append(line.strip())
-    return " ".join(lines) or text
+        with blamed(place):
+            yield
+    except PipelineError as error:
+        findings.mistake(place, str(error).removeprefix(f"{place}: "))

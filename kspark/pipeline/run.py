@@ -17,8 +17,9 @@ from pyspark import InheritableThread
 from pyspark.sql import functions
 
 from kspark.pipeline.definition import AVAILABLE_NOW, ONCE
-from kspark.pipeline.frames import OURS, blamed
+from kspark.pipeline.part_options import TOPICS
 from kspark.pipeline.progress import ROWS_OUT
+from kspark.pipeline.spark_errors import blamed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Run:
         checkpoint = os.path.join(self._pipeline.checkpoint, sink.name)
         frame = frame.observe(ROWS_OUT, functions.count(functions.lit(1)).alias(ROWS_OUT))
         writer = frame.writeStream.queryName(sink.name).outputMode(sink.mode).option("checkpointLocation", checkpoint)
-        if sink.format == OURS and sink.mode == UPDATE:
+        if sink.format == TOPICS and sink.mode == UPDATE:
             # A topic takes updates like any records; but Spark has no word for a Python sink to say so.
             writer = writer.foreachBatch(lambda batch, _: _write(sink, batch))
         else:

@@ -20,10 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 from kcli.commands import pipeline
-from kcli.failures import INTERRUPTED, UsageFailure
+from kcli.failures import INTERRUPTED, UnreachableFailure, UsageFailure
 from kcore.client.producer import Producer
 from kcore.testing.embedded_broker import EmbeddedBroker
 from kspark.pipeline.definition import read_pipeline
+from kspark.pipeline.findings import Findings
 from kspark.pipeline.frames import Frames
 from kspark.pipeline.metrics import Totals
 from kspark.pipeline.run import Run
@@ -188,7 +189,7 @@ def found(broker: EmbeddedBroker, topic: str) -> list[tuple[bytes, dict[str, obj
 @pytest.fixture
 def in_this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Commands run in the tests' session, instead of one of their own."""
-    monkeypatch.setattr(pipeline, "spark_session", lambda declared, master: nullcontext(spark))
+    monkeypatch.setattr(pipeline, "spark_session", lambda found, master: nullcontext(spark))
     before = list(sys.path)
     yield
     sys.path[:] = before
@@ -204,7 +205,9 @@ def test_metrics_are_of_all_batches(spark: SparkSession, numbers: Numbers) -> No
     (numbers.path.parent / "passing.py").write_text("def on(frame):\n    return frame\n")
     declared = read_pipeline(str(numbers.path))
     frames, totals = Frames(spark, declared), Totals(declared.name)
-    frames.build()
+    findings = Findings()
+    frames.build(findings)
+    findings.raise_mistakes()
     run = Run(declared, frames, totals)
     run.start()
     for _ in run.watch():
@@ -240,15 +243,23 @@ def test_check_and_plan_read_nothing(numbers: Numbers) -> None:
 @pytest.mark.parametrize(
     ("text", "instead", "says"),
     [
-        ("select string(key)", "select string(kee)", r"steps.even: .*`kee` cannot be resolved.*`key`"),
-        ("select string(key)", "selekt string(key)", r"steps.even: .*PARSE_SYNTAX_ERROR"),
+        (
+            "select string(key)",
+            "select string(kee)",
+            r"steps.even.sql: unknown column kee; did you mean 'key'\? There are .* \(line 1, column 15\)$",
+        ),
+        (
+            "select string(key)",
+            "selekt string(key)",
+            r"steps.even.sql: Syntax error at or near 'selekt' \(line 1, column 1\)$",
+        ),
         ('python = "holding:hold"', 'python = "holding:held"', "steps.held: module holding has no function held"),
         ('python = "holding:hold"', 'python = "helding:hold"', "steps.held: No module named 'helding'"),
         ("number int, name string", "number nit, name string", "sources.numbers: .*"),
-        ('subscribe = "', 'subscribes = "', "sources.numbers: one of assign, subscribe, subscribePattern"),
+        ('subscribe = "', 'subscribes = "', "sources.numbers.options: one of assign, subscribe, subscribePattern"),
         ("as value from held", "as valu from held", "sinks.topic: the rows must have a column value, and have key"),
-        ('path = "files"', 'path = "files"\npartition-by = "day"', "sinks.files: partition-by: no column day"),
-        ('path = "files"', 'path = "files"\nmode = "complete"', "sinks.files: .*output mode: complete"),
+        ('path = "files"', 'path = "files"\npartition-by = "day"', "sinks.files.partition-by: no column day"),
+        ('path = "files"', 'path = "files"\nmode = "complete"', "sinks.files.mode: must be append, not complete"),
         (JSON, 'format = "avro", schema = "no.avsc"', "sources.numbers: .*No such file.*no.avsc"),
         (
             JSON,
@@ -266,6 +277,67 @@ def test_what_is_wrong_is_said_by_its_part(numbers: Numbers, text: str, instead:
     line = str(result.exception)
     assert re.search(says, line), line
     assert "\n" not in line
+
+
+@pytest.mark.usefixtures("in_this_session")
+def test_one_mistake_is_one_line(broker: EmbeddedBroker, numbers: Numbers) -> None:
+    """A part is not blamed for its input, and one part's mistake does not hide another's."""
+    (numbers.path.parent / "failing.py").write_text("def on(frame):\n    return frame.select('nmber')\n")
+    text = numbers.text.replace("select string(key) as key, number", "select string(key) as key, nmber")
+    text += """
+[steps.early]
+sql = "select number from behind"
+[steps.of_early]
+sql = "select nothing from early join numbers"
+[steps.behind]
+sql = "select number from numbers"
+[steps.typed]
+sql = \"\"\"select number
+from numbrs\"\"\"
+[steps.called]
+sql = "select cout(number) from numbers"
+[steps.failing]
+python = "failing:on"
+from = "behind"
+[steps.counted]
+sql = "select number, count(*) as count from numbers group by number"
+[sinks.shown]
+from = "counted"
+format = "consol"
+"""
+    numbers.path.write_text(text)
+    result = invoke("check", str(numbers.path))
+    assert isinstance(result.exception, UsageFailure)
+    lines = [line.removeprefix(f"{numbers.path}: ") for line in str(result.exception).splitlines()]
+    assert "steps.even.sql: unknown column nmber; did you mean 'number'?" in lines.pop(0)
+    assert lines[0] == (
+        "steps.early.sql: behind does not come before it; a step sees only the sources and the steps before it: "
+        "numbers, even, held, text"
+    )
+    assert lines[1] == "steps.typed.sql: unknown source or step numbrs; did you mean 'numbers'? (line 2, column 6)"
+    assert lines[2] == "steps.called.sql: unknown function cout (line 1, column 8)"
+    assert lines[3].startswith("steps.failing: failing:on failed: unknown column nmber; did you mean 'number'?")
+    assert lines[3].endswith("/failing.py, line 2)")
+    assert lines[4] == "sinks.shown.format: unknown format consol; did you mean 'console'?"
+    assert lines[5].startswith("sinks.shown.mode: Invalid streaming output mode: append.")
+    assert len(lines) == 6
+
+
+@pytest.mark.usefixtures("in_this_session")
+def test_a_cluster_that_does_not_answer_has_an_exit_code_of_its_own(numbers: Numbers) -> None:
+    nobody = "localhost:1"
+    result = invoke("check", str(numbers.path), "--bootstrap-server", nobody)
+    assert isinstance(result.exception, UnreachableFailure)
+    assert result.exception.exit_code == 3
+    line = str(result.exception)
+    assert line.startswith(f"{numbers.path}: sources.numbers: cannot connect to {nobody} (")
+    assert line.endswith("Is the broker running? Start one with: kcli server-start")
+    assert "\n" not in line, "the cluster is asked once"
+    numbers.path.write_text(numbers.text.replace("select string(key)", "select string(kee)"))
+    result = invoke("check", str(numbers.path), "--bootstrap-server", nobody)
+    assert isinstance(result.exception, UsageFailure), "a mistake in the file comes first"
+    assert "unknown column kee" in str(result.exception)
+    assert "cannot connect" in str(result.exception)
 
 
 def test_a_machine_without_pyspark_is_told_so(numbers: Numbers) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from kcore.client.producer import Producer
 from kcore.testing.embedded_broker import EmbeddedBroker
 from kspark.pipeline.definition import read_pipeline
+from kspark.pipeline.findings import Findings
 from kspark.pipeline.frames import Frames
 from kspark.pipeline.run import Run
 from tests.spark.reading import records
@@ -84,7 +85,9 @@ def test_avro_is_read_and_written(spark: SparkSession, broker: EmbeddedBroker, t
             producer.send(topic, avro(carrier, delay), key=carrier.encode())
     pipeline = read_pipeline(str(tmp_path / "formats.toml"))
     frames = Frames(spark, pipeline)
-    frames.build()
+    findings = Findings()
+    frames.build(findings)
+    findings.raise_mistakes()
     run = Run(pipeline, frames)
     run.start()
     for _ in run.watch():

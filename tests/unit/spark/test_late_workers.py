@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kspark.pipeline.definition import Pipeline, PipelineError, Sink
+from kspark.pipeline.definition import Pipeline, Sink
+from kspark.pipeline.findings import PipelineError
 from kspark.pipeline.frames import Frames
 from kspark.pipeline.run import MOST_LATE_STARTS, Run, Running
 

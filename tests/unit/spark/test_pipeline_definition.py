@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from kcore.client.metadata.cluster import TopicPartition
-from kspark.pipeline.definition import PipelineError, Watermark, at_brokers, read_pipeline
+from kspark.pipeline.definition import Watermark, at_brokers, declared, read_pipeline
+from kspark.pipeline.findings import Findings, PipelineError
+from kspark.pipeline.part_options import check_options
 from kspark.pipeline.progress import sink_progress
 
 WHOLE = """
@@ -49,6 +51,51 @@ from = "b"
 format = "console"
 {sink}
 """
+MANY_MISTAKES = """
+[sources.a]
+format = "rate"
+stream = "yes"
+optoins = {}
+[steps.first]
+python = "m:f"
+from = "second"
+[steps.second]
+sql = "select * from a"
+[steps.itself]
+python = "m:f"
+from = "itself"
+[sinks.c]
+from = "secnd"
+format = "console"
+mode = "compleet"
+"""
+WRONG_OPTIONS = """
+[sources.a]
+format = "kcli"
+stream = true
+[sources.a.options]
+"kafka.bootstrap.server" = "h:1"
+subscribe = "a"
+startingOffset = "earliest"
+maxOffsetsPerTrigger = "many"
+GroupIdPrefix = "mine"
+Columns = "value"
+[sources.b]
+format = "kcli-log"
+stream = true
+path = "logs"
+options = { checkCRC = true, skipCorrupt = "perhaps" }
+[sources.other]
+format = "csv"
+options = { haeder = true }
+[sinks.c]
+from = "a"
+format = "kcli"
+options = { "kafka.bootstrap.servers" = "h:1", topc = "t", "kafka.xyz" = 1 }
+[sinks.d]
+from = "b"
+format = "parquet"
+"""
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -81,19 +128,19 @@ def test_what_is_not_said_is_named_after_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "text", "says"),
     [
-        ("source", "steam = true", "sources.a has 'steam', which nothing reads"),
-        ("source", 'stream = "yes"', "sources.a.stream must be true or false"),
-        ("source", "options = { a = [1] }", "sources.a.options.a must be text"),
+        ("source", "steam = true", "sources.a.steam: unknown key; did you mean 'stream'"),
+        ("source", 'stream = "yes"', "sources.a.stream: must be true or false"),
+        ("source", "options = { a = [1] }", "sources.a.options.a: must be text"),
         ("source", 'value = { format = "xml", schema = "a" }', "must be one of json, avro, protobuf"),
-        ("source", 'value = { format = "json" }', "sources.a.value.schema is missing"),
+        ("source", 'value = { format = "json" }', "sources.a.value.schema: is missing"),
         ("source", 'value = { format = "json", schema = "a", message = "m" }', "of protobuf, and of nothing else"),
-        ("source", 'watermark = { column = "t" }', "sources.a.watermark.delay is missing"),
-        ("step", "", "steps.b must have either sql or python"),
-        ("step", 'sql = "x"\npython = "m:f"', "steps.b must have either sql or python"),
+        ("source", 'watermark = { column = "t" }', "sources.a.watermark.delay: is missing"),
+        ("step", "", "steps.b: must have either sql or python"),
+        ("step", 'sql = "x"\npython = "m:f"', "steps.b: must have either sql or python"),
         ("step", 'python = "m.f"\nfrom = "a"', 'must be "module:function"'),
-        ("step", 'python = "m:f"', "steps.b.from is missing"),
-        ("step", 'python = "m:f"\nfrom = "c"', "no source or step c before it; there are a"),
-        ("sink", 'mode = "overwrite"', "sinks.c.mode must be one of append, complete, update"),
+        ("step", 'python = "m:f"', "steps.b.from: is missing"),
+        ("step", 'python = "m:f"\nfrom = "c"', "steps.b.from: unknown source or step c; there are a"),
+        ("sink", 'mode = "overwrite"', "sinks.c.mode: must be one of append, complete, update"),
         ("sink", 'trigger = "often"', 'a time such as "10 seconds"'),
         ("sink", "partition-by = 5", "must be a name, or a list of names"),
     ],
@@ -111,13 +158,48 @@ def test_what_cannot_be_is_refused_by_its_place(tmp_path: Path, part: str, text:
         ('[sources.a]\nformat = "rate"', "has no sinks"),
         ('[sources."a-b"]\nformat = "rate"', "letters, digits and _ alone"),
         ('[sources.a]\nformat = "rate"\n[steps.a]\nsql = "x"', "another source or step is called a"),
-        ("sources = 5", "sources must be a table"),
-        ('[sourses.a]\nformat = "rate"', "the file has 'sourses'"),
+        ('[sources.a]\nformat = "rate"\n[sinks]\nc = 1', "^sinks.c: must be a table, not 1$"),
+        ("sources = 5", "^sources: must be a table, not 5\n"),
+        ('[sourses.a]\nformat = "rate"', "sourses: unknown key; did you mean 'sources'"),
     ],
 )
 def test_a_file_that_is_no_pipeline_is_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(PipelineError, match=says):
         read_pipeline(written(tmp_path, text))
+
+
+def test_all_mistakes_of_a_file_are_reported_and_none_twice(tmp_path: Path) -> None:
+    findings = Findings()
+    declared(written(tmp_path, MANY_MISTAKES), findings)
+    assert findings.mistakes == [
+        "sources.a.stream: must be true or false, not 'yes'",
+        "sources.a.optoins: unknown key; did you mean 'options'?",
+        "steps.first.from: second does not come before it; a step sees only the sources and the steps before it: a",
+        "steps.itself.from: itself does not come before it; a step sees only the sources and the steps before it: a, "
+        "first, second",
+        "sinks.c.mode: must be one of append, complete, update, not 'compleet'; did you mean 'complete'?",
+        "sinks.c.from: unknown source or step secnd; did you mean 'second'?",
+    ]
+    assert findings.has_mistake_in("sources.a")
+    assert not findings.has_mistake_in("steps.second")
+
+
+def test_options_are_checked_without_spark(tmp_path: Path) -> None:
+    findings = Findings()
+    meant = check_options(declared(written(tmp_path, WRONG_OPTIONS), findings), findings)
+    assert findings.mistakes == [
+        "sources.a.options.kafka.bootstrap.server: unknown option; did you mean 'kafka.bootstrap.servers'?",
+        "sources.a.options.startingOffset: unknown option; did you mean 'startingOffsets'?",
+        "sources.a.options: maxOffsetsPerTrigger must be a whole number, not 'many'",
+        "sources.b.options.checkCRC: unknown option; did you mean 'checkCrcs'?",
+        "sources.b.options: skipCorrupt must be true or false, not 'perhaps'",
+        "sources.b.stream: format kcli-log is read once: remove stream",
+        "sinks.c.options.topc: unknown option; did you mean 'topic'?",
+        "sinks.d.path: is missing: name the directory for the parquet files",
+    ]
+    assert findings.warnings == ["sinks.c.options.kafka.xyz: unknown setting of the client; it is ignored"]
+    assert not findings.has_mistake_in("sources.a", besides="options"), "its columns are known"
+    assert meant.sources[0].options["startingOffsets"] == "earliest", "for the checks that follow"
 
 
 def test_progress_tells_rates_and_lag() -> None:

@@ -1,0 +1,116 @@
+"""The options of a pipeline's sources and sinks, checked without Spark and without a cluster.
+
+The formats of this package have tables of their options, so that a misspelt one is a mistake. The options of every
+other format are Spark's: they are passed on as they are.
+"""
+
+from __future__ import annotations
+
+from kspark.log_options import LOG_OPTIONS, log_mistakes
+from kspark.options import KAFKA_PREFIX, Options
+from kspark.pipeline.findings import nearest
+from kspark.sink_options import SINK_OPTIONS, option_mistakes
+from kspark.source_options import DRAIN_FILE, SERVERS, SOURCE_OPTIONS, source_mistakes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kcore.client.config.client_config import ClientConfig
+    from kspark.pipeline.definition import Pipeline, Sink, Source
+    from kspark.pipeline.findings import Findings
+
+TOPICS, LOGS = "kcli", "kcli-log"
+# Of Spark, those that write files: each needs a path and can only append.
+FILE_FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
+
+
+def check_options(pipeline: Pipeline, findings: Findings) -> Pipeline:
+    """The pipeline as it was probably meant, with misspelt options corrected: for the checks that follow, so that they
+    find what else is wrong and blame no misspelt option again.
+    """
+    return pipeline._replace(
+        sources=[_checked_source(source, f"sources.{source.name}", findings) for source in pipeline.sources],
+        sinks=[_checked_sink(sink, f"sinks.{sink.name}", findings) for sink in pipeline.sinks],
+    )
+
+
+def _checked_source(source: Source, place: str, findings: Findings) -> Source:
+    from kcore.client.config.client_config import ConsumerConfig
+
+    options = source.options
+    if source.format == TOPICS:
+        known = [name for name in SOURCE_OPTIONS if name != DRAIN_FILE]
+        options = _corrected(options, known, ConsumerConfig, place, findings)
+        _report(source_mistakes(options, is_streaming=source.is_stream), place, findings)
+        _check_client(options, ConsumerConfig, place, findings)
+    elif source.format == LOGS:
+        options = _corrected(options, LOG_OPTIONS, None, place, findings)
+        path = {} if source.path is None else {"path": source.path}
+        _report(log_mistakes({**options, **path}), place, findings)
+        if source.is_stream:
+            findings.mistake(f"{place}.stream", f"format {LOGS} is read once: remove stream")
+    return source._replace(options=options)
+
+
+def _checked_sink(sink: Sink, place: str, findings: Findings) -> Sink:
+    from kcore.client.config.client_config import ProducerConfig
+
+    options = sink.options
+    if sink.format == TOPICS:
+        options = _corrected(options, SINK_OPTIONS, ProducerConfig, place, findings)
+        _report(option_mistakes(options), place, findings)
+        _check_client(options, ProducerConfig, place, findings)
+    elif sink.format == LOGS:
+        findings.mistake(f"{place}.format", f"{LOGS} is a format of sources; write to a topic with {TOPICS}")
+    elif sink.format in FILE_FORMATS and sink.path is None and "path" not in Options(options):
+        findings.mistake(f"{place}.path", f"is missing: name the directory for the {sink.format} files")
+    return sink._replace(options=options)
+
+
+def _corrected(
+    given: dict[str, str], known: Iterable[str], client: type[ClientConfig] | None, place: str, findings: Findings
+) -> dict[str, str]:
+    """Reports every unknown option, and returns the options with the names that were probably meant.
+
+    Kafka's clients ignore a setting that they do not know, which may be meant for another version: `kafka.*` is a
+    mistake where it is similar to a known setting, otherwise a warning.
+    """
+    known = tuple(known)
+    settings = [f"{KAFKA_PREFIX}{name}" for name in (client.KEYS if client is not None else ())]
+    accepted = {name.lower() for name in (*known, *settings)}
+    corrected: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() in accepted:
+            corrected[name] = value
+            continue
+        is_setting = client is not None and name.lower().startswith(KAFKA_PREFIX)
+        near = nearest(name, settings if is_setting else known)
+        where = f"{place}.options.{name}"
+        if near is not None:
+            findings.mistake(where, f"unknown option; did you mean '{near}'?")
+            corrected.setdefault(near, value)
+        elif is_setting:
+            findings.warnings.append(f"{where}: unknown setting of the client; it is ignored")
+            corrected[name] = value
+        else:
+            also = f" and {KAFKA_PREFIX}*" if settings else ""
+            findings.mistake(where, f"unknown option; the options are {', '.join(known)}{also}")
+    return corrected
+
+
+def _report(mistakes: Iterable[str], place: str, findings: Findings) -> None:
+    for text in mistakes:
+        findings.mistake(f"{place}.options", text)
+
+
+def _check_client(given: dict[str, str], kind: type[ClientConfig], place: str, findings: Findings) -> None:
+    """The values of the client's settings, by the rules of the client itself."""
+    from kcore.config.definition import ConfigException
+
+    settings = Options(given).of_client()
+    if settings.get(SERVERS):
+        try:
+            kind(settings)
+        except ConfigException as error:
+            findings.mistake(f"{place}.options", str(error))
