@@ -84,7 +84,7 @@ def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool
 
     pipeline = found.pipeline
     try:
-        from kspark.pipeline.spark_errors import leave_failures_to_us
+        from kspark.pipeline.spark_errors import unlog_query_failures
         from kspark.session import abandon_session, close_session, open_session
 
         chosen = master or pipeline.master
@@ -96,7 +96,7 @@ def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool
     except NoJava as error:
         raise _with_mistakes(found, Failure(str(error))) from None
     try:
-        leave_failures_to_us(session)
+        unlog_query_failures(session)
         yield session
     except KeyboardInterrupt:
         # It may have come while Spark was answering: nothing can be asked of it any more.

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from kspark.pipeline.definition import Pipeline, Sink, Source, Step, Value
@@ -97,33 +96,31 @@ class Frames:
             with _blaming(place, findings):
                 self._add(step.name, self._called(step))
             return
+        with _blaming(f"{place}.sql", findings):
+            self._add_sql(step.name, step.sql)
+
+    def _add_sql(self, name: str, sql: str) -> None:
+        """PipelineError where the SQL selects from a name that is no part before this one. A broken part before it has
+        no view either, but is reported itself.
+        """
         from pyspark.errors import PySparkException
 
         try:
-            self._add(step.name, self._session.sql(step.sql))
+            self._add(name, self._session.sql(sql))
         except PySparkException as error:
             missing = unknown_table(error)
             if missing is None:
-                findings.mistake(f"{place}.sql", brief(error))
-            else:
-                self._report_missing(missing, step, place, error, findings)
-
-    def _report_missing(
-        self, missing: str, step: Step, place: str, error: PySparkException, findings: Findings
-    ) -> None:
-        """Of SQL that selects from a name without a view: a broken part, which is reported itself, a later one, or
-        none at all.
-        """
-        sources, steps = ([part.name for part in parts] for parts in (self._pipeline.sources, self._pipeline.steps))
-        before = [*sources, *steps[: steps.index(step.name)]]
-        if missing in before:
-            return
-        if missing in steps:
-            there = ", ".join(before)
-            text = f"{missing} does not come before it; a step sees only the sources and the steps before it: {there}"
-            findings.mistake(f"{place}.sql", text)
-        else:
-            findings.mistake(f"{place}.sql", brief(error, before))
+                raise
+            sources, steps = ([part.name for part in parts] for parts in (self._pipeline.sources, self._pipeline.steps))
+            before = [*sources, *steps[: steps.index(name)]]
+            if missing.lower() in map(str.lower, before):
+                return
+            if missing.lower() in map(str.lower, steps):
+                raise PipelineError(
+                    f"{missing} does not come before it; a step sees only the sources and the steps before it: "
+                    f"{', '.join(before)}"
+                ) from None
+            raise PipelineError(brief(error, before)) from None
 
     def _check_sink(self, sink: Sink, place: str, findings: Findings) -> None:
         """What Spark would refuse only when the query has started."""
@@ -191,7 +188,12 @@ class Frames:
 
         assert step.module is not None
         assert step.function is not None
-        function = getattr(importlib.import_module(step.module), step.function, None)
+        try:
+            function = getattr(importlib.import_module(step.module), step.function, None)
+        except ImportError:
+            raise
+        except Exception as error:
+            raise PipelineError(f"module {step.module} cannot be imported: {python_failure(error)}") from error
         if function is None:
             raise PipelineError(f"module {step.module} has no function {step.function}")
         try:

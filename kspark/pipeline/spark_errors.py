@@ -21,7 +21,7 @@ QUERY_LOGGER = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecu
 ANALYSIS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 UNKNOWN_COLUMN, UNKNOWN_TABLE, UNKNOWN_ROUTINE = "UNRESOLVED_COLUMN", "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE"
 FORMAT = re.compile(r"Failed to find (?:the )?data source: ([\w.-]*\w)")
-JAR = "; if a jar has it, add the jar to [spark] with spark.jars.packages"
+JAR = "; where a jar has it, add the jar to [spark] with spark.jars.packages"
 # That a misspelt one may have meant.
 FORMATS = ("kcli", "kcli-log", "kafka", "console", "parquet", "csv", "json", "orc", "text", "avro", "rate", "noop")
 POSITION = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
@@ -29,7 +29,7 @@ CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]*\] ")
 SQL_STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}.*$", re.DOTALL)
 # Where a message ends and the plan, the SQL or the stack begins.
 BEHIND = ("'", "+-", "==", "JVM stacktrace", "\tat ", "at ")
-LIBRARIES = re.compile(r"[/\\\\](pyspark|py4j)[/\\\\]")
+LIBRARIES = re.compile(r"[/\\](pyspark|py4j)[/\\]")
 TRACEBACK = "Traceback (most recent call last):"
 JAVA_CAUSE = re.compile(r"^: [\w.$]+: (.*)", re.MULTILINE)
 NAME_OF_FAILURE = re.compile(r"[\w.]*\.(?=\w+(?:Error|Exception|Unreachable|Timeout)\b)")
@@ -51,6 +51,7 @@ def blamed(place: str) -> Iterator[None]:
 
 @contextmanager
 def unlogged() -> Iterator[None]:
+    """Has PySpark log no failed analysis."""
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ANALYSIS_LOGGERS]
@@ -64,7 +65,7 @@ def unlogged() -> Iterator[None]:
             logger.disabled = was_disabled
 
 
-def leave_failures_to_us(session: SparkSession) -> None:
+def unlog_query_failures(session: SparkSession) -> None:
     """Has Spark not log, with its stack, the failure of a query that the pipeline reports itself. What executors log
     remains: it is where the lines of a failing function are.
     """
@@ -77,7 +78,7 @@ def brief(error: Exception, names: Iterable[str] = ()) -> str:
     text = str(error)
     condition, parameters = _condition(error)
     if missing := FORMAT.search(text):
-        return f"unknown format {missing[1]}{hint(missing[1], FORMATS) or JAR}"
+        return f"unknown format {missing[1]}{(hint(missing[1], FORMATS) if missing[1] not in FORMATS else '') or JAR}"
     if condition.startswith(UNKNOWN_COLUMN) and "objectName" in parameters:
         return _located(_unknown_column(parameters), text)
     if condition == UNKNOWN_TABLE:

@@ -24,7 +24,7 @@ EXAMPLE = re.compile(r"^```toml\n(\[sources\.flights\].*?)^```$", re.MULTILINE |
 FLIGHTS = [("AA", 20), ("UA", 3), ("UA", 16), ("AA", 90), ("UA", None), ("AA", 33)]
 # Of the flights, as the example counts them: Spark's own table.
 ROWS = {"|carrier|flights|", "|     AA|      3|", "|     UA|      1|"}
-TIMEOUT_S = 240.0
+TIMEOUT_S = 800.0
 
 pytestmark = pytest.mark.needs("java")
 
@@ -55,7 +55,7 @@ def example(broker: EmbeddedBroker, checkout: Path, tmp_path: Path) -> Example:
     return Example(broker, checkout, tmp_path)
 
 
-@pytest.mark.timeout(600)  # A JVM comes and goes, on whatever machine.
+@pytest.mark.timeout(900)  # A JVM comes and goes, on whatever machine.
 def test_rows_are_above_the_live_view_on_a_terminal(example: Example) -> None:
     master, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, (30, 120))
@@ -94,7 +94,7 @@ def test_rows_are_above_the_live_view_on_a_terminal(example: Example) -> None:
     example.leftovers.await_ends()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("output", ["table", "jsonl"])
 def test_rows_are_printed_where_there_is_no_terminal(example: Example, output: str) -> None:
     example.path.write_text(example.text + 'trigger = "available-now"\n')
@@ -116,7 +116,7 @@ def test_rows_are_printed_where_there_is_no_terminal(example: Example, output: s
     example.leftovers.await_ends()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_all_mistakes_are_reported_in_one_run(broker: EmbeddedBroker, example: Example, command: str) -> None:
     missing = f"{example.topic}s"
