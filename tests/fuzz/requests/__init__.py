@@ -17,6 +17,9 @@ is judged.
     bystander.py     a well-behaved client beside the fuzzer
     fuzzing.py       one seed against one broker
     both_paths.py    one seed against the native path and the Python path, compared
+    findings.py      what is wrong with the broker, and after which requests
+    arena.py         starts the brokers of a seed
+    session.py       brokers that live through several seeds of a campaign
     shrinking.py     the shortest list of requests that still shows a finding
 
 A request depends on its seed and index only, apart from ids that the broker gives out. So a finding is played again on

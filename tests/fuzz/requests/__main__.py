@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz.requests.broker import Build, FuzzedBroker
+from tests.fuzz.requests.arena import arena
+from tests.fuzz.requests.broker import Build
 from tests.fuzz.requests.findings import Finding
-from tests.fuzz.requests.fuzzing import REQUESTS_OF_A_SEED, Fuzzer
+from tests.fuzz.requests.fuzzing import REQUESTS_OF_A_SEED
 from tests.fuzz.requests.shrinking import report, shrunk
 from tests.server_command import CHECKOUT
 
@@ -29,6 +29,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--checkout", type=Path, default=CHECKOUT, help="whose broker (default: this checkout's)")
     parser.add_argument("--sanitized", action="store_true", help="the build with AddressSanitizer and UBSan")
     parser.add_argument("--python-path", action="store_true", help="without the native path of Produce and Fetch")
+    parser.add_argument("--both-paths", action="store_true", help="compare the native path with the Python path")
     parser.add_argument("--no-shrink", action="store_true", help="report a finding without looking for its request")
     parser.add_argument("--keep-going", action="store_true", help="go on with the next seed after a finding")
     return parser.parse_args()
@@ -36,39 +37,38 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = arguments()
-    build = Build(given.checkout.resolve(), given.sanitized, not given.python_path)
-    began = time.monotonic()
+    build = Build(given.checkout.resolve(), given.sanitized, not given.python_path, given.both_paths)
+    deadline = time.monotonic() + given.seconds
     seed, status = given.seed, 0
     while True:
-        seed, clean = fuzz(given, build, seed, began)
-        status = status if clean else 1
-        if clean or not given.keep_going or time.monotonic() - began >= given.seconds:
+        seed, is_clean = fuzz(given, build, seed, deadline)
+        status = status if is_clean else 1
+        if is_clean or not given.keep_going or time.monotonic() >= deadline:
             return status
 
 
-def fuzz(given: argparse.Namespace, build: Build, seed: int, began: float) -> tuple[int, bool]:
-    """Seeds on one broker until the time is over, or there is a finding; the next seed, and whether all was clean."""
-    sent = 0
-    with tempfile.TemporaryDirectory(prefix="kcli-fuzz-") as directory, FuzzedBroker(Path(directory), build) as broker:
+def fuzz(given: argparse.Namespace, build: Build, seed: int, deadline: float) -> tuple[int, bool]:
+    """Seeds on one arena until the deadline or a finding; the next seed, and whether all were clean."""
+    sent, found = 0, None
+    with arena(build) as runner:
         started = time.monotonic()
-        fuzzer = Fuzzer(broker)
         try:
             while True:
-                sent += fuzzer.run(seed, given.count, given.only)
+                sent += runner.run(seed, given.count, given.only)
                 seed += 1
-                if time.monotonic() - began >= given.seconds:
+                if time.monotonic() >= deadline:
+                    runner.finish()
                     break
         except Finding as finding:
-            print(f"found after {time.monotonic() - began:.1f} s", flush=True)
-            if not given.no_shrink and not given.only:
-                finding = shrunk(build, seed, finding)
-            print(report(build, seed, finding), flush=True)
-            return seed + 1, False
-        finally:
-            fuzzer.close()
-            rate = sent / max(time.monotonic() - started, 1e-9)
-            print(f"{build.name}: {sent} requests, {rate:.0f} a second, next seed {seed}", flush=True)
-    return seed, True
+            found = finding
+        lasted = time.monotonic() - started
+    print(f"{build.name}: {sent} requests in {lasted:.1f} s, {sent / lasted:.0f} a second", flush=True)
+    if found is None:
+        return seed, True
+    if not given.no_shrink and not given.only:
+        found = shrunk(build, seed, found)
+    print(report(build, seed, found), flush=True)
+    return seed + 1, False
 
 
 if __name__ == "__main__":

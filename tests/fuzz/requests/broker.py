@@ -27,30 +27,40 @@ OVERRIDES = {
     "offsets.topic.num.partitions": "1",
     "offsets.topic.segment.bytes": "1000000",
 }
+# Retention at its own time on each of two brokers would make their logs differ.
+KEEPING = {"log.initial.task.delay.ms": "86400000", "log.retention.check.interval.ms": "86400000"}
 
 
 @dataclass(frozen=True)
 class Build:
-    """Which broker is started: a checkout's, with or without sanitizers, on the native or the Python path."""
+    """Whose broker is started, with or without sanitizers, and on which path: the native, the Python path or both."""
 
     checkout: Path = CHECKOUT
     sanitized: bool = False
     native: bool = True
+    both_paths: bool = False
 
     @property
     def name(self) -> str:
-        return f"{'address' if self.sanitized else 'release'}, {'native' if self.native else 'Python'} path"
+        path = "both paths" if self.both_paths else "native path" if self.native else "Python path"
+        return f"{'address' if self.sanitized else 'release'}, {path}"
+
+    @property
+    def is_instrumented(self) -> bool:
+        """Whether sanitizers are in the broker: by bin/sanitized, in which the whole test may run."""
+        return self.sanitized or os.environ.get("KCORE_SANITIZE") == "address"
 
     @property
     def patience_s(self) -> float:
         """How long an answer may take on a busy machine."""
-        return 120.0 if self.sanitized else 60.0
+        return 120.0 if self.is_instrumented else 60.0
 
     @property
     def options(self) -> list[str]:
         """The command line options that choose this build."""
         chosen = [] if self.checkout == CHECKOUT else ["--checkout", str(self.checkout)]
-        return [*chosen, *(["--sanitized"] * self.sanitized), *(["--python-path"] * (not self.native))]
+        flags = {"--sanitized": self.sanitized, "--python-path": not self.native, "--both-paths": self.both_paths}
+        return [*chosen, *(flag for flag, is_set in flags.items() if is_set)]
 
 
 class FuzzedBroker:
@@ -59,6 +69,8 @@ class FuzzedBroker:
     def __init__(self, directory: Path, build: Build) -> None:
         self.build = build
         overrides = {**OVERRIDES, "kcli.fast.path.enable": str(build.native).lower()}
+        if build.both_paths:
+            overrides |= KEEPING
         launcher = [str(build.checkout / "bin" / "sanitized")] if build.sanitized else []
         environment = {"KCORE_ASAN_OPTIONS": SANITIZER_OPTIONS} if build.sanitized else {}
         self.data = directory / "data"
@@ -99,13 +111,15 @@ class FuzzedBroker:
         return True
 
     def stop(self) -> str:
-        """Ends it in good order; what it complains of at its end, or an empty text."""
+        """Ends it in good order; what is wrong with its end, or an empty text. UBSan's findings come with the end."""
         os.kill(self.server.pid, signal.SIGTERM)
         try:
             code = self.server.process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return f"the broker did not stop within {STOP_TIMEOUT_S:.0f} s after SIGTERM"
-        return "" if code == 0 else f"the broker ended with code {code} after SIGTERM: {self.log_end()}"
+        if code != 0:
+            return f"the broker ended with code {code} after SIGTERM: {self.log_end()}"
+        return complaint(self.new_log())
 
     def death(self) -> str:
         """How it ended."""

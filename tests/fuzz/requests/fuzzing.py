@@ -101,7 +101,7 @@ class Fuzzer:
 
     def look_at_resources(self, window: list[Request]) -> None:
         grown = self.broker.resident_bytes() - self.memory_at_first
-        if grown > (SANITIZED_GROWTH_BYTES if self.broker.build.sanitized else GROWTH_BYTES):
+        if grown > (SANITIZED_GROWTH_BYTES if self.broker.build.is_instrumented else GROWTH_BYTES):
             raise Finding(f"the broker grew by {grown >> 20} MiB", window)
         if (count := self.broker.descriptors()) > DESCRIPTORS_AT_MOST:
             raise Finding(f"the broker has {count} descriptors", window)
@@ -140,6 +140,12 @@ class Fuzzer:
         if found := complaint(self.broker.new_log()):
             return Finding(f"{finding.what}\n{found}", suspects)
         return Finding(finding.what, suspects)
+
+    def finish(self) -> None:
+        """Stops the broker, which must end in good order; raises Finding."""
+        self.close()
+        if wrong := self.broker.stop():
+            raise Finding(wrong)
 
     def close(self) -> None:
         self.checker.socket.close()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from tests.fuzz.requests.broker import Build, FuzzedBroker
+from tests.fuzz.requests.arena import arena
+from tests.fuzz.requests.broker import Build
 from tests.fuzz.requests.findings import Finding, described
-from tests.fuzz.requests.fuzzing import Fuzzer
 from tests.fuzz.requests.source import Request
 
 MOST_TRIES = 24
@@ -17,14 +15,11 @@ MOST_SHOWN = 5
 
 def found_with(build: Build, seed: int, indexes: Sequence[int]) -> Finding | None:
     """What these requests of a seed show on a new broker."""
-    with tempfile.TemporaryDirectory(prefix="kcli-fuzz-") as directory, FuzzedBroker(Path(directory), build) as broker:
-        fuzzer = Fuzzer(broker)
+    with arena(build) as runner:
         try:
-            fuzzer.run(seed, only=indexes)
+            runner.run(seed, only=indexes)
         except Finding as finding:
             return finding
-        finally:
-            fuzzer.close()
     return None
 
 
