@@ -406,9 +406,12 @@ cdef CodecStatus decompress_lz4(const uint8_t* data, size_t size, size_t limit_b
         return CODEC_NO_MEMORY
     status = decompress_lz4_frame(lz4, context, data, size, limit_bytes, out)
     lz4.reset_dctx(context)
-    # Contexts hold buffers of a block's size: those of blocks of 1 and 4 MiB are not kept.
+    # Contexts hold buffers of a block's size: those of blocks of 1 and 4 MiB are not kept. Nor is one whose frame was not
+    # read to its end: a reset (liblz4 1.9) leaves how much of the frame's content was missing, and the next frame would
+    # be refused for it.
     block_size_id = (data[LZ4_FLAGS_POSITION + 1] >> 4) & 7
-    if block_size_id > LZ4_BLOCKS_OF_256_KIB or not kcore_context_pool_put(&lz4_decoders, context):
+    if (status != CODEC_OK or block_size_id > LZ4_BLOCKS_OF_256_KIB
+            or not kcore_context_pool_put(&lz4_decoders, context)):
         lz4.free_dctx(context)
     return status
 

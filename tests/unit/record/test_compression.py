@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import random
@@ -248,3 +249,24 @@ def test_threads_share_the_pooled_contexts() -> None:
 
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(work, range(24)))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_malformed_payload_leaves_nothing_to_the_next_one(codec: int) -> None:
+    """Contexts are used again: a frame of lz4 that named its size and was cut short once spoiled those after it."""
+    writers: dict[int, Callable[[bytes], bytes]] = {
+        GZIP: gzip.compress,
+        SNAPPY: lambda data: compress_bytes(SNAPPY, data),
+        LZ4: lambda data: bytes(lz4.frame.compress(data, block_linked=False, store_size=True, content_checksum=True)),
+        ZSTD: zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress,
+    }
+    plain = compress_bytes(codec, TEXT)
+    payload = writers[codec](TEXT)
+    for size in (*range(1, 40), *range(len(payload) - 20, len(payload))):
+        # A part of snappy's framing may be whole.
+        with contextlib.suppress(*CLEAN):
+            decompress_bytes(codec, payload[:size])
+        assert decompress_bytes(codec, plain) == TEXT, size
+        with pytest.raises(errors.MessageTooLargeError):
+            decompress_bytes(codec, payload, 100_000)
+        assert decompress_bytes(codec, plain) == TEXT, size

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import crc32c
+import lz4.frame
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
@@ -22,6 +23,7 @@ from kcore.protocol import apis
 from kcore.protocol.message import Message
 from kcore.server.broker import Broker
 from tests.raw_client import RawClient
+from tests.unit.record import batches
 
 OFFSET_OUT_OF_RANGE = 1
 CORRUPT_MESSAGE = 2
@@ -240,9 +242,7 @@ def keyed(keys: Iterable[bytes | None], *, codec: int = 0, timestamps: Iterable[
 
 @pytest.mark.parametrize("codec", [0, 1, 4])
 @pytest.mark.parametrize("version", [8, 9, 11])
-def test_every_record_without_a_key_is_named_in_a_compacted_topic(
-    client: RawClient, version: int, codec: int
-) -> None:
+def test_every_record_without_a_key_is_named_in_a_compacted_topic(client: RawClient, version: int, codec: int) -> None:
     topic = f"keys-please-{version}-{codec}"
     client.create_topic(topic, cleanup_policy="compact")
     part = produce(client, topic, keyed([b"k", None, b"k", None, None, None], codec=codec), version=version)
@@ -384,6 +384,19 @@ def test_a_partition_named_twice_is_answered_twice(client: RawClient) -> None:
     parts = [part for topic in response.responses for part in topic.partition_responses]
     assert [(part.error_code, part.base_offset) for part in parts] == [(0, 0), (INVALID_RECORD, -1), (0, 1)]
     assert values_of(fetch(client, "twice").records) == [(0, b"a"), (1, b"b")]
+
+
+def test_a_frame_of_lz4_that_is_cut_short_spoils_no_other_batch(broker: Broker, client: RawClient) -> None:
+    """Its frame names its size; contexts that had read it once refused the batches of every producer after it."""
+    client.create_topic("spoiled")
+    frame = bytes(lz4.frame.compress(bytes(200_000), block_linked=False, store_size=True))
+    for _ in range(4):
+        with RawClient(broker.bound_listeners[0].port) as careless:
+            records = batches.batch(frame[:-30], 1, attributes=3)
+            assert produce(careless, "spoiled", records).error_code == INVALID_RECORD
+        for _ in range(4):
+            with RawClient(broker.bound_listeners[0].port) as other:
+                assert produce(other, "spoiled", batch([b"good" * 100], codec=3)).error_code == 0
 
 
 def test_several_partitions_answer_for_themselves(client: RawClient) -> None:
