@@ -18,6 +18,7 @@ KEYS = (
     ConfigKey("fetch.max.bytes", INT, 57_671_680, at_least(1024)),
     ConfigKey("fetch.purgatory.purge.interval.requests", INT, 1000),
     unused("inter.broker.protocol.version", STRING, "3.9-IV0", METADATA_VERSION),
+    ConfigKey("kcli.batch.inline.decompressed.bytes", INT, 4_194_304, at_least(0)),
     ConfigKey("kcli.batch.max.decompressed.bytes", INT, 268_435_456, at_least(1024)),
     ConfigKey("kcli.config.unknown.keys", STRING, "error", one_of("error", "warn"), LOW),
     ConfigKey("kcli.debug.hold.ms", INT, 2000, at_least(1)),

@@ -16,6 +16,10 @@ cdef enum CodecStatus:
     CODEC_TOO_LARGE = 3        # more than `limit_bytes` would come out
     CODEC_NO_MEMORY = 4
 
+cdef enum:
+    # What a compressed byte can become at most with deflate.
+    GZIP_RATIO_MAX = 1032
+
 # A malloc'ed buffer that the codec grows; release it with free_bytes. Zero it before its first use; a buffer that
 # was used before is written over and keeps its memory.
 cdef struct Bytes:

@@ -15,6 +15,7 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t, uint16
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 from kcore.cursor cimport Cursor, cursor_over, read_int32, remaining, take
+from kcore.record.decompressed_bound cimport may_have_members
 
 from kcore import errors
 
@@ -110,8 +111,7 @@ cdef enum:
     XERIAL_HEADER_SIZE = 16
     XERIAL_MAGIC_SIZE = 8
 
-    # What a compressed byte can become at most: deflate 1032, a snappy copy of 64 bytes takes three.
-    GZIP_RATIO_MAX = 1032
+    # What a compressed byte can become at most: a snappy copy of 64 bytes takes three.
     SNAPPY_RATIO_MAX = 22
 
     FIRST_CAPACITY_BYTES = 4096
@@ -191,14 +191,12 @@ cdef void give_scratch(Bytes* bytes) noexcept nogil:
 # --- gzip ------------------------------------------------------------------------------------------------------------
 
 
-cdef size_t expected_gzip_size(const uint8_t* data, size_t size) noexcept nogil:
-    """The length that the last member's trailer claims, when the format allows it; otherwise a guess."""
-    cdef size_t claimed
+cdef size_t claimed_gzip_size(const uint8_t* data, size_t size) noexcept nogil:
+    """The length that the last member's trailer claims."""
     if size < 18:
         return 0
     data += size - 4
-    claimed = <size_t>data[0] | (<size_t>data[1] << 8) | (<size_t>data[2] << 16) | (<size_t>data[3] << 24)
-    return claimed if claimed <= size * GZIP_RATIO_MAX else size * 4
+    return <size_t>data[0] | (<size_t>data[1] << 8) | (<size_t>data[2] << 16) | (<size_t>data[3] << 24)
 
 
 cdef CodecStatus inflate_members(const kcore_zlib* zlib, kcore_zlib_stream* stream, const uint8_t* data, size_t size,
@@ -233,9 +231,12 @@ cdef CodecStatus decompress_gzip(const uint8_t* data, size_t size, size_t limit_
     cdef const kcore_zlib* zlib = kcore_get_zlib()
     cdef kcore_zlib_stream* stream
     cdef CodecStatus status
+    cdef size_t claimed = claimed_gzip_size(data, size)
+    # A single member that becomes larger than its trailer says is wrong, whatever follows (decompressed_bound.pyx).
+    cdef bint is_bounded = claimed < limit_bytes and not may_have_members(data, size)
     if zlib == NULL:
         return CODEC_UNAVAILABLE
-    status = make_first_room(out, expected_gzip_size(data, size), limit_bytes)
+    status = make_first_room(out, claimed if claimed <= size * GZIP_RATIO_MAX else size * 4, limit_bytes)
     if status != CODEC_OK:
         return status
     stream = <kcore_zlib_stream*>kcore_context_pool_take(&inflaters)
@@ -246,7 +247,9 @@ cdef CodecStatus decompress_gzip(const uint8_t* data, size_t size, size_t limit_
         if zlib.inflate_init(stream, ZLIB_GZIP_WINDOW, ZLIB_VERSION, sizeof(kcore_zlib_stream)) != ZLIB_OK:
             free(stream)
             return CODEC_NO_MEMORY
-    status = inflate_members(zlib, stream, data, size, limit_bytes, out)
+    status = inflate_members(zlib, stream, data, size, claimed if is_bounded else limit_bytes, out)
+    if is_bounded and status == CODEC_TOO_LARGE:
+        status = CODEC_CORRUPT
     zlib.inflate_reset(stream)
     if not kcore_context_pool_put(&inflaters, stream):
         zlib.inflate_end(stream)

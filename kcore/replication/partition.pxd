@@ -5,6 +5,7 @@ from kcore.metrics.topic_counters cimport TopicCounters
 from kcore.platform.sync cimport pthread_rwlock_t
 from kcore.purgatory.purgatory cimport Purgatory
 from kcore.replication.partition_watch cimport PartitionWatch, PartitionWatchers
+from kcore.record.validator cimport ValidationResult
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 
 cdef enum:
@@ -43,9 +44,9 @@ cdef class Partition:
     cdef list in_sync_ids
 
     # Appends one partition's share of a produce request; `records` is patched in place. Waiting fetches are told.
-    # Give result.record_errors back with record_errors_free.
+    # `validated` is of `validate_for_leader`, or NULL. Give result.record_errors back with record_errors_free.
     cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
-                                  AppendResult* result) noexcept nogil
+                                  ValidationResult* validated, AppendResult* result) noexcept nogil
     # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`, and whose last record was
     # of `last_fetched_epoch`; NO_LEADER_EPOCH where it states none.
     cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,

@@ -47,7 +47,11 @@ class Partition:
     def set_min_in_sync(self, count: int) -> None: ...
     def close(self) -> None: ...
     def append_records(
-        self, records: bytes | bytearray | memoryview, acks: int = 1, internal: bool = False
+        self,
+        records: bytes | bytearray | memoryview,
+        acks: int = 1,
+        internal: bool = False,
+        validates_first: bool = False,
     ) -> AppendOutcome: ...
     def fetch(
         self,

@@ -29,14 +29,14 @@ from kcore.purgatory.purgatory cimport Purgatory
 from kcore.record.record_errors cimport (
     RECORD_ERRORS_SIZE_MAX, RecordErrors, describe_record_error, describe_record_errors, record_errors_free,
 )
-from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_COORDINATOR
+from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_COORDINATOR, ValidationResult, free_validation_result
 from kcore.replication.partition_watch cimport (
     PartitionWatch, watchers_add, watchers_destroy, watchers_dismiss, watchers_dismissed, watchers_init,
     watchers_remove, watchers_tell,
 )
 from kcore.storage.leader_epoch_cache cimport EpochEntry
 from kcore.storage.log cimport AppendResult, Log, ReadResult
-from kcore.storage.log_append cimport append_as_leader
+from kcore.storage.log_append cimport append_as_leader, validate_for_leader
 from kcore.storage.log_read cimport read_log, release_read
 
 cdef enum:
@@ -173,7 +173,7 @@ cdef class Partition:
     # --- appending --------------------------------------------------------------------------------------------------
 
     cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
-                                  AppendResult* result) noexcept nogil:
+                                  ValidationResult* validated, AppendResult* result) noexcept nogil:
         cdef int16_t error
         pthread_rwlock_rdlock(&self.leader_lock)
         if not self.leads:
@@ -181,7 +181,7 @@ cdef class Partition:
         elif acks == -1 and self.in_sync_count < self.min_in_sync:
             error = NOT_ENOUGH_REPLICAS
         else:
-            error = append_as_leader(self.log, records, size, self.current_leader_epoch, origin, result)
+            error = append_as_leader(self.log, records, size, self.current_leader_epoch, origin, validated, result)
             pthread_rwlock_unlock(&self.leader_lock)
             # After a duplicate too: its answer may wait for an offset that the first append has not published yet.
             if error == NONE and self.advance_high_watermark():
@@ -317,9 +317,13 @@ cdef class Partition:
 
     # --- Python's face ----------------------------------------------------------------------------------------------
 
-    def append_records(self, records not None, int acks=1, bint internal=False):
-        """Appends raw batches as the leader; `internal` admits what only a coordinator may write."""
+    def append_records(self, records not None, int acks=1, bint internal=False, bint validates_first=False):
+        """Appends raw batches as the leader; `internal` admits what only a coordinator may write.
+
+        With `validates_first` the batch is decompressed before any lock is taken: for one that takes long.
+        """
         cdef AppendResult result
+        cdef ValidationResult validated
         cdef Py_buffer given
         cdef int origin = ORIGIN_COORDINATOR if internal else ORIGIN_CLIENT
         PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
@@ -332,7 +336,11 @@ cdef class Partition:
         if copy == NULL:
             raise MemoryError
         with nogil:
-            self.append_to_leader(copy, size, acks, origin, &result)
+            if validates_first:
+                validate_for_leader(self.log, copy, size, origin, &validated)
+            self.append_to_leader(copy, size, acks, origin, &validated if validates_first else NULL, &result)
+            if validates_first:
+                free_validation_result(&validated)
             free(copy)
             if internal and result.error == NONE and self.log.commits_in_groups:
                 # A coordinator answers when this returns. Who comes second finds the work done.

@@ -40,6 +40,7 @@ from kcore.server import apis
 from kcore.server.connection_limits import ConnectionLimits
 from kcore.server.delayed_requests import DelayedRequests
 from kcore.server.fast_path.session_cache import FetchSessionCache
+from kcore.server.large_batches import LargeBatches
 from kcore.server.metadata_publisher import MetadataPublisher
 from kcore.server.producer_ids import ProducerIds
 from kcore.server.quota_publisher import QuotaPublisher
@@ -343,6 +344,8 @@ class Broker:
     def _serve(self) -> None:
         if self.config.flag("kcli.fast.path.enable"):
             self._install_fast_path()
+        self.large_batches = LargeBatches(self.config.number("queued.max.requests"))
+        self._undo.append(self.large_batches.shutdown)
         self._handlers = RequestHandlerPool(self, self.request_channel, self.config.number("num.io.threads"))
         self._handlers.start()
         self.config.on_change(["num.io.threads"], lambda: self._handlers.resize(self.config.number("num.io.threads")))
@@ -370,7 +373,9 @@ class Broker:
         from kcore.server.fast_path.heartbeat import HeartbeatPath
         from kcore.server.fast_path.produce import ProducePath
 
-        self._produce_path = ProducePath(self.replica_manager, self.socket_server)
+        self._produce_path = ProducePath(
+            self.replica_manager, self.socket_server, self.config.number("kcli.batch.inline.decompressed.bytes")
+        )
         self._produce_path.install()
         self._fetch_path = FetchPath(
             self.replica_manager, self.socket_server, self.fetch_session_cache, self.config.number("fetch.max.bytes")

@@ -7,3 +7,5 @@ cdef int16_t check_produce_records(const uint8_t* records, int64_t size, int16_t
                                    const char** message) noexcept nogil
 # Whether the first batch is whole, of magic 2 and transactional.
 cdef bint is_transactional(const uint8_t* records, size_t size) noexcept nogil
+# Whether the batch may become larger than `inline_bytes` once it is decompressed.
+cdef bint is_large(const uint8_t* records, size_t size, int64_t inline_bytes) noexcept nogil

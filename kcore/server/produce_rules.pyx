@@ -13,7 +13,8 @@ from kcore.errors cimport NONE, UNSUPPORTED_COMPRESSION_TYPE
 from kcore.record.batch cimport (
     BATCH_HEADER_SIZE, BATCH_OK, COMPRESSION_MASK, TRANSACTIONAL_MASK, BatchHeader, read_batch_header,
 )
-from kcore.record.compression cimport CODEC_ZSTD
+from kcore.record.compression cimport CODEC_NONE, CODEC_ZSTD
+from kcore.record.decompressed_bound cimport decompressed_bound
 
 cdef enum:
     ATTRIBUTES_LOW_BYTE = 22
@@ -46,6 +47,26 @@ def produce_records_error(records, int version):
     cdef int16_t error = check_produce_records(<const uint8_t*>given.buf, given.len, version, &message)
     PyBuffer_Release(&given)
     return error, message.decode() if message != NULL else None
+
+
+cdef bint is_large(const uint8_t* records, size_t size, int64_t inline_bytes) noexcept nogil:
+    cdef int codec
+    if size <= BATCH_HEADER_SIZE:
+        return False
+    codec = records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
+    return codec != CODEC_NONE and decompressed_bound(
+        codec, records + BATCH_HEADER_SIZE, size - BATCH_HEADER_SIZE, inline_bytes) > inline_bytes
+
+
+def takes_long(records, int64_t inline_bytes):
+    """Whether a batch may become larger than `inline_bytes`; `records` may be None."""
+    cdef Py_buffer given
+    if records is None:
+        return False
+    PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
+    cdef bint found = is_large(<const uint8_t*>given.buf, <size_t>given.len, inline_bytes)
+    PyBuffer_Release(&given)
+    return found
 
 
 def begins_transactional(records):

@@ -64,6 +64,7 @@ class RequestContext:
         "_answered",
         "_connection",
         "_handled_ns",
+        "_large_work",
         "_request",
         "_started_ns",
         "_throttle_ms",
@@ -89,6 +90,7 @@ class RequestContext:
         self.user = request.user
         self._started_ns = time.monotonic_ns() if started_ns is None else started_ns
         self._handled_ns = 0
+        self._large_work: Callable[[RequestContext, Any], Fields | None] | None = None
         self._throttle_ms = 0
         self._time_is_charged = False
         self.strike: Strike | None = None  # what a test wants to happen to the answer
@@ -163,6 +165,19 @@ class RequestContext:
     def end_of_handling(self) -> None:
         """The handler is done: if it answers later, the time until then is not its own."""
         self._handled_ns = time.monotonic_ns() - self._started_ns
+
+    def leave_to_large_batches(self, handle: Callable[[RequestContext, Any], Fields | None]) -> None:
+        """Has the thread for large batches run `handle` in place of the handler, which returns None."""
+        self._large_work = handle
+
+    def take_large_work(self) -> Callable[[RequestContext, Any], Fields | None] | None:
+        """What the handler left to the thread for large batches, once."""
+        work, self._large_work = self._large_work, None
+        return work
+
+    def resume(self) -> None:
+        """Work on the request goes on after a wait that is not charged."""
+        self._started_ns = time.monotonic_ns()
 
     def charge_time(self) -> None:
         """Charges what the request took; once, at the latest when it is answered."""

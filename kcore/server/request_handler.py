@@ -22,12 +22,16 @@ from kcore.server.request_context import RequestContext, shown_client_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from kcore.network.request import Request
     from kcore.network.request_channel import RequestChannel
     from kcore.server.broker import Broker
+    from kcore.server.request_context import Fields
+
+    Handle: TypeAlias = Callable[[RequestContext, Any], Fields | None]
 
 LOG = get_logger("kcore.server.request")
 
@@ -99,17 +103,32 @@ class RequestHandler:
             strike.run(entry.handler, context, message, self._run)
 
     def _run(self, handler: ModuleType, context: RequestContext, message: Any) -> None:
+        self._answer(handler, handler.handle, context, message)
+
+    def _answer(self, handler: ModuleType, handle: Handle, context: RequestContext, message: Any) -> None:
         try:
-            fields = handler.handle(context, message)
+            fields = handle(context, message)
         except errors.KafkaError as error:
             fields = handler.error_response(context, message, error)
         except Exception as error:
             LOG.error("%s failed", context, cause=error)
             fields = handler.error_response(context, message, errors.UnknownServerError())
-        if fields is not None and not context.is_answered:
+        later = context.take_large_work()
+        if later is not None:
+            self._broker.large_batches.submit(lambda: self._work_later(handler, later, context, message), context.close)
+        elif fields is not None and not context.is_answered:
             context.respond(fields)
         else:
             context.end_of_handling()
+
+    def _work_later(self, handler: ModuleType, handle: Handle, context: RequestContext, message: Any) -> None:
+        """On the thread for large batches: what `handle` left to it. An answer that fails closes the connection."""
+        context.resume()
+        try:
+            self._answer(handler, handle, context, message)
+        except Exception as error:
+            LOG.error("%s failed", context, cause=error)
+            context.close()
 
     def _handle_unknown_api_versions(self, request: Request) -> None:
         entry = apis.BY_KEY[apis.API_VERSIONS]

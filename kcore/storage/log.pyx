@@ -380,7 +380,7 @@ cdef class Log(LocalLog):
             if origin == ORIGIN_REPLICATION:
                 append_as_follower(self, start, size, &result)
             else:
-                append_as_leader(self, start, size, leader_epoch, origin, &result)
+                append_as_leader(self, start, size, leader_epoch, origin, NULL, &result)
             record_errors_free(&result.record_errors)
         if result.error != NONE:
             self.raise_error(result.error, result.message.decode() if result.message != NULL else None)

@@ -6,7 +6,8 @@ full: then the append is refused and the log goes on (shortage). Whatever part o
 log's end, where nobody reads, and is cut away at once or by the next start.
 
 Concurrency: the log's append lock is held from the validation, which assigns offsets, to the publication of the new
-end; whoever asked for a flush waits for it after the lock is released.
+end; whoever asked for a flush waits for it after the lock is released. A batch that takes long to decompress is
+validated before the lock is taken (`validate_for_leader`); under the lock it only gets its offsets.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -14,10 +15,10 @@ from libc.string cimport memset
 from kcore.errors cimport CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR, MESSAGE_TOO_LARGE, NONE, RECORD_LIST_TOO_LARGE
 from kcore.metrics.histogram cimport count
 from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
-from kcore.record.batch cimport BatchHeader, read_batch_header
+from kcore.record.batch cimport BatchHeader, read_batch_header, set_base_offset, set_partition_leader_epoch
 from kcore.record.record_errors cimport RecordErrors
 from kcore.record.validator cimport (
-    ORIGIN_REPLICATION, ValidationResult, free_validation_result, validate_and_assign,
+    ORIGIN_REPLICATION, ValidationResult, ValidationRules, free_validation_result, validate_and_assign,
 )
 from kcore.storage.log cimport DESCRIPTOR_REMEDY, ROOM_REMEDY, AppendResult, Log
 from kcore.storage.producer_state cimport SequenceVerdict
@@ -138,11 +139,31 @@ cdef int16_t append_validated(Log log, uint8_t* records, size_t size, int origin
     return NONE
 
 
+cdef void validate_for_leader(Log log, uint8_t* records, size_t size, int origin,
+                              ValidationResult* validated) noexcept nogil:
+    cdef ValidationRules rules
+    pthread_mutex_lock(&log.append_lock)
+    rules = log.limits.validation
+    pthread_mutex_unlock(&log.append_lock)
+    validate_and_assign(records, size, &rules, origin, 0, -1, log.disk.now_ms(log.disk.context), validated)
+
+
+cdef void place_validated(ValidationResult* validated, uint8_t* records, int64_t base_offset,
+                          int32_t leader_epoch) noexcept nogil:
+    """Moves a batch that was validated at offset 0 to where it is appended; the checksum covers neither field."""
+    cdef uint8_t* batch = validated.rebuilt.data if validated.rebuilt.data != NULL else records
+    set_base_offset(batch, base_offset)
+    set_partition_leader_epoch(batch, leader_epoch)
+    validated.first_offset += base_offset
+    validated.last_offset += base_offset
+    validated.offset_of_max_timestamp += base_offset
+
+
 cdef int16_t append_as_leader(Log log, uint8_t* records, size_t size, int32_t leader_epoch, int origin,
-                              AppendResult* result) noexcept nogil:
-    cdef ValidationResult validated
+                              ValidationResult* validated, AppendResult* result) noexcept nogil:
+    cdef ValidationResult own
     cdef int64_t now_ms
-    memset(&validated, 0, sizeof(validated))
+    memset(&own, 0, sizeof(own))
     memset(result, 0, sizeof(AppendResult))
     result.base_offset = result.last_offset = result.log_append_time_ms = -1
     pthread_mutex_lock(&log.append_lock)
@@ -150,21 +171,25 @@ cdef int16_t append_as_leader(Log log, uint8_t* records, size_t size, int32_t le
         result.error = KAFKA_STORAGE_ERROR
     else:
         now_ms = log.disk.now_ms(log.disk.context)
-        result.error = validate_and_assign(records, size, &log.limits.validation, origin, log.next_offset,
-                                           leader_epoch, now_ms, &validated)
+        if validated == NULL:
+            validated = &own
+            validate_and_assign(records, size, &log.limits.validation, origin, log.next_offset, leader_epoch, now_ms,
+                                &own)
+        elif validated.error == NONE:
+            place_validated(validated, records, log.next_offset, leader_epoch)
+        result.error = validated.error
         result.message = validated.message
         result.record_errors = validated.record_errors
         memset(&validated.record_errors, 0, sizeof(RecordErrors))
         if result.error == NONE and validated.rebuilt.data != NULL:
-            append_validated(log, validated.rebuilt.data, validated.rebuilt.size, origin, now_ms, &validated,
-                                  result)
+            append_validated(log, validated.rebuilt.data, validated.rebuilt.size, origin, now_ms, validated, result)
         elif result.error == NONE:
-            append_validated(log, records, size, origin, now_ms, &validated, result)
+            append_validated(log, records, size, origin, now_ms, validated, result)
     result.log_start_offset = log.first_offset
     result.log_end_offset = log.next_offset
-    count_append(log, size, &validated, result)
+    count_append(log, size, validated if validated != NULL else &own, result)
     pthread_mutex_unlock(&log.append_lock)
-    free_validation_result(&validated)
+    free_validation_result(&own)
     if result.error == NONE:
         # For a duplicate too: what it repeats may still be on its way to the device.
         result.error = log.flush_if_due()

@@ -24,6 +24,11 @@ TEXTS = {
         "How many finished fetches may be left in the lists of waiting ones before these are swept."
     ),
     "inter.broker.protocol.version": "Accepted; the brokers of a cluster agree on versions by ApiVersions.",
+    "kcli.batch.inline.decompressed.bytes": (
+        "Size up to which the records of a produced batch are decompressed on the thread that received the batch. A "
+        "batch that may become larger is validated by one thread that serves no other requests, so that other clients "
+        "do not wait for it."
+    ),
     "kcli.batch.max.decompressed.bytes": (
         "How large the records of one batch may be once they are decompressed, for validation or a search by time: it "
         "bounds the memory that a few sent bytes can claim. A larger batch is refused with MESSAGE_TOO_LARGE."

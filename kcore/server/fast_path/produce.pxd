@@ -1,5 +1,6 @@
 """Produce on the processor's thread."""
 
+from libc.stdint cimport int64_t
 from kcore.network.dispatch cimport Disposition, NativeRequest
 from kcore.network.response cimport Response
 from kcore.network.socket_server cimport SocketServer
@@ -12,6 +13,7 @@ cdef struct DelayedProduce
 cdef class ProducePath:
     cdef readonly ReplicaManager replicas
     cdef SocketServer server
+    cdef int64_t inline_bytes    # a batch that may become larger is not decompressed on a network thread
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil
     cdef bint pin_all(self, const ProduceRequest* produce, void** partitions) noexcept nogil

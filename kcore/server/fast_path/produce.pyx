@@ -1,7 +1,7 @@
 """Produce requests of versions 3 to 11, appended and answered without the GIL.
 
 Two passes: the first resolves and pins every partition and looks at what could go another way (an unknown partition,
-an internal topic, a transactional id or batch, records that the version forbids, a codec that the system lacks), and leaves the
+an internal topic, a transactional id or batch, records that the version forbids, a codec that the system lacks, a batch that takes long to decompress), and leaves the
 whole request to `handlers/produce.py` if anything does; the second appends, and can only end in an answer.
 
 With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended, and with
@@ -34,7 +34,7 @@ from kcore.server.fast_path.produce_request cimport (
     PartitionRecords, ProduceRequest, TopicRecords, free_produce_request, read_produce_request,
 )
 from kcore.server.fast_path.throttling cimport charge_produce
-from kcore.server.produce_rules cimport check_produce_records, is_transactional
+from kcore.server.produce_rules cimport check_produce_records, is_large, is_transactional
 from kcore.storage.log cimport AppendResult
 
 cdef enum:
@@ -69,9 +69,10 @@ cdef struct DelayedProduce:
 cdef class ProducePath:
     """The native handler of Produce; `install` puts it into the server's dispatch table."""
 
-    def __init__(self, ReplicaManager replicas not None, SocketServer server not None):
+    def __init__(self, ReplicaManager replicas not None, SocketServer server not None, int64_t inline_bytes):
         self.replicas = replicas
         self.server = server
+        self.inline_bytes = inline_bytes
 
     def install(self):
         """Lets the processors answer Produce; keep this object for as long as they run."""
@@ -112,7 +113,8 @@ cdef class ProducePath:
             for position in range(topic.first, topic.first + topic.count):
                 records = &produce.partitions[position]
                 if (check_produce_records(records.records, records.size_bytes, produce.version, &message) != NONE
-                        or is_transactional(records.records, records.size_bytes) or not is_readable(records)):
+                        or is_transactional(records.records, records.size_bytes) or not is_readable(records)
+                        or is_large(records.records, records.size_bytes, self.inline_bytes)):
                     return False
                 partitions[position] = self.replicas.pin_by_name(topic.name, topic.name_size, records.index)
                 if partitions[position] == NULL or (<Partition>partitions[position]).is_internal:
@@ -190,7 +192,7 @@ cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic,
     for position in range(topic.first, topic.first + topic.count):
         records = &produce.partitions[position]
         error = (<Partition>partitions[position]).append_to_leader(
-            records.records, records.size_bytes, produce.acks, ORIGIN_CLIENT, &result)
+            records.records, records.size_bytes, produce.acks, ORIGIN_CLIENT, NULL, &result)
         if error != NONE:
             failed = True
             (<ProducePath>delayed.path).server.errors.add(PRODUCE_KEY, error, 1)

@@ -13,7 +13,7 @@ from kcore.metadata.image import INTERNAL_TOPICS
 from kcore.quota.client_quota_manager import PRODUCE as PRODUCE_QUOTA
 from kcore.record.record_errors import MOST_LISTED
 from kcore.server.delayed_requests import acknowledgement_error
-from kcore.server.produce_rules import begins_transactional, produce_records_error
+from kcore.server.produce_rules import begins_transactional, produce_records_error, takes_long
 from kcore.server.record_codecs import readable_batch
 
 TYPE_CHECKING = False
@@ -38,12 +38,33 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
     refuse_transactions(request)
     if request.acks not in (ALL_REPLICAS, NO_ACKS, 1):
         raise errors.InvalidRequiredAcksError()
+    if has_large_batch(context, request):
+        if not context.broker.large_batches.has_room:
+            raise errors.RequestTimedOutError("Too many large batches wait to be decompressed. Send the request again.")
+        context.leave_to_large_batches(append_large)
+        return None
+    return append_all(context, request, is_large=False)
+
+
+def has_large_batch(context: RequestContext, request: Any) -> bool:
+    """Whether a batch may take long to decompress."""
+    inline_bytes = context.broker.config.number("kcli.batch.inline.decompressed.bytes")
+    return any(takes_long(data.records, inline_bytes) for topic in request.topic_data for data in topic.partition_data)
+
+
+def append_large(context: RequestContext, request: Any) -> Fields | None:
+    """The same as `append_all`, on the thread for large batches."""
+    return append_all(context, request, is_large=True)
+
+
+def append_all(context: RequestContext, request: Any, *, is_large: bool) -> Fields | None:
+    """Appends every partition's records. A large batch is validated before the log is locked."""
     waiting: list[Waiting] = []
     answers = []
     for topic in request.topic_data:
         partitions = []
         for data in topic.partition_data:
-            answer = append(context, request.acks, topic.name, data, waiting)
+            answer = append(context, request.acks, topic.name, data, waiting, is_large)
             partitions.append(answer)
         answers.append({"name": topic.name, "partition_responses": partitions})
     fields = {"responses": answers}
@@ -77,7 +98,9 @@ def refuse_transactions(request: Any) -> None:
                 )
 
 
-def append(context: RequestContext, acks: int, topic: str, data: Any, waiting: list[Waiting]) -> dict[str, Any]:
+def append(
+    context: RequestContext, acks: int, topic: str, data: Any, waiting: list[Waiting], is_large: bool
+) -> dict[str, Any]:
     """One partition's part of the answer."""
     partition = context.broker.replica_manager.partition(topic, data.index)
     if partition is None:
@@ -89,7 +112,9 @@ def append(context: RequestContext, acks: int, topic: str, data: Any, waiting: l
     if code != errors.NONE:
         return failure(data.index, code, message)
     try:
-        outcome = partition.append_records(readable_batch(records, partition.log.decompressed_limit_bytes), acks)
+        outcome = partition.append_records(
+            readable_batch(records, partition.log.decompressed_limit_bytes), acks, validates_first=is_large
+        )
     except errors.KafkaError as error:
         return failure(data.index, error.code, error.message)
     answer = describe(data.index, outcome)

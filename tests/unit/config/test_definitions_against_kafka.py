@@ -26,6 +26,7 @@ KAFKA = json.loads(VECTORS.read_text())
 OURS_ALONE = {
     "metadata.store",  # chooses what KRaft and ZooKeeper modes choose in Kafka
     "log.validation.header.only",
+    "kcli.batch.inline.decompressed.bytes",
     "kcli.batch.max.decompressed.bytes",
     "kcli.config.unknown.keys",
     "kcli.fast.path.enable",
