@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kcore.client.errors import BrokerUnreachable
+
 OK = 0
 INTERRUPTED = 130
 
@@ -94,7 +96,7 @@ def translate(error: Exception) -> Failure | None:
     if isinstance(error, Failure):
         return error
     if isinstance(error, BrokerUnreachable):
-        return UnreachableFailure(f"no broker answers: {error}; is it running (`kcli server-start`)?")
+        return UnreachableFailure(_unreachable_text(error))
     if isinstance(error, (InvalidSetting, ConfigException)):
         return UsageFailure(str(error), (error,))
     if isinstance(error, ClientTimeout):
@@ -110,3 +112,14 @@ def translate(error: Exception) -> Failure | None:
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(f"{error.filename}: {error.strerror}")
     return None
+
+
+def _unreachable_text(error: BrokerUnreachable) -> str:
+    servers = ", ".join(f"{server} ({lowered(reason)})" for server, reason in error.refusals)
+    failed = f"cannot connect to {servers}" if servers else f"no answer from a broker: {error}"
+    return f"{failed}. Is the broker running? Start one with: kcli server-start"
+
+
+def lowered(reason: str) -> str:
+    """A reason within a sentence: `Connection refused` loses its capital, `API 3` keeps it."""
+    return reason if reason[1:2].isupper() else reason[:1].lower() + reason[1:]

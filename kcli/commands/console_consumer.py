@@ -6,6 +6,7 @@ import time
 
 import click
 
+from kcli.broker_connection import wait_options
 from kcli.completion import complete_groups, complete_topics
 from kcli.failures import UsageFailure
 from kcli.options import bootstrap_server_option
@@ -49,6 +50,7 @@ EARLIEST, LATEST = "earliest", "latest"
 )
 @click.option("--max-messages", type=int, help="End after so many records.")
 @click.option("--timeout-ms", type=int, help="End when no record comes for so long.")
+@wait_options
 @click.option("--isolation-level", type=click.Choice(["read_uncommitted", "read_committed"]), help="As in Kafka.")
 @click.option(
     "--filter",

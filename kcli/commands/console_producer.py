@@ -7,6 +7,7 @@ from functools import partial
 
 import click
 
+from kcli.broker_connection import BrokerWatch, await_broker, wait_options
 from kcli.completion import complete_topics
 from kcli.failures import Failure
 from kcli.options import bootstrap_server_option
@@ -56,6 +57,7 @@ INTERRUPTED_CLOSE_S = 5.0
     help="Kafka's lines, or one JSON object a line, as `console-consumer -o json` prints them: key, value, headers and "
     "timestamp are kept.",
 )
+@wait_options
 @click.option("--keep-partitions", is_flag=True, help="With -i json: send each record to the partition that it names.")
 @click.option("--partition", type=click.IntRange(min=0), help="Send everything to this partition.")
 @click.option(
@@ -127,19 +129,23 @@ def command(
     settings = gather(producer_config, producer_properties, "--producer-property")
     settings.update({CONFIGURATION_OF[o]: str(value) for o, value in configurations.items() if value is not None})
     config = config_of(with_bootstrap_servers({"client.id": "console-producer", **settings}, bootstrap_server))
+    await_broker(config)
+    lost = f"Records are sent when it is back, at most {config['delivery.timeout.ms']} ms late (delivery.timeout.ms)."
     with Interruption() as interruption:
         producer = Producer(config)
+        watch = BrokerWatch(producer.connection_states, lost)
         sender = RecordSender(producer, name, partition=partition, is_sync=sync)
-        try:
-            interruption.blocking(lambda: producer.partitions_for(name))
-            failure = send_lines(sender, reader, interruption)
-            interruption.blocking(producer.close)
-        except Interrupted:
-            failure = None
-            producer.close(INTERRUPTED_CLOSE_S)
-        except BaseException:
-            producer.close(0)
-            raise
+        with watch:
+            try:
+                interruption.blocking(lambda: producer.partitions_for(name))
+                failure = send_lines(sender, reader, interruption)
+                interruption.blocking(producer.close)
+            except Interrupted:
+                failure = None
+                producer.close(INTERRUPTED_CLOSE_S)
+            except BaseException:
+                producer.close(0)
+                raise
     return _account(name, sender, failure, interruption.exit_code)
 
 

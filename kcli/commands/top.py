@@ -6,6 +6,7 @@ from functools import partial
 
 import click
 
+from kcli.broker_connection import wait_options, wait_s
 from kcli.live_view import interval_option, iterations_option, live_output_option, readings, rows_option, show
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ DEFAULT_URL = "http://127.0.0.1:9404/metrics"
     metavar="URL",
     help="Where the broker serves its metrics (metrics.host and metrics.port).",
 )
+@wait_options
 @interval_option
 @iterations_option
 @rows_option(10)
@@ -47,10 +49,10 @@ def command(metrics_url: str, interval: float, iterations: int, rows: int, outpu
 
 def take_views(url: str, interval_s: float, iterations: int) -> Iterator[dict[str, Any]]:
     """A view at the end of each interval."""
-    from kcli.top.scrape import scrape
+    from kcli.top.scrape import ScrapeReader
     from kcli.top.view import view
 
-    for before, after in readings(partial(scrape, url), interval_s, iterations):
+    for before, after in readings(ScrapeReader(url, wait_s()).read, interval_s, iterations):
         yield view(before, after)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kcli.broker_connection import BrokerWatch, await_broker, wait_options
 from kcli.completion import complete_topics
 from kcli.options import bootstrap_server_option
 
@@ -32,6 +33,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 @click.option(
     "--consumer.config", "--command-config", "config_file", metavar="FILE", help="Properties of the consumer."
 )
+@wait_options
 @bootstrap_server_option
 def command(
     topic: str,
@@ -74,8 +76,11 @@ def command(
         settings["session.timeout.ms"] = str(session_timeout)
     if group_instance_id is not None:
         settings["group.instance.id"] = group_instance_id
+    config = consumer_config(settings)
+    await_broker(config)
+    client = Consumer(config)
     consumer = VerifiableConsumer(
-        Consumer(consumer_config(settings)),
+        client,
         topic,
         EventWriter(),
         max_messages=max_messages,
@@ -83,4 +88,5 @@ def command(
         is_verbose=verbose,
     )
     on_signals(consumer.end)
-    return consumer.run()
+    with BrokerWatch(client.connection_states, "Reading goes on when it is back."):
+        return consumer.run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kcli.broker_connection import BrokerWatch, await_broker, wait_options
 from kcli.completion import complete_topics
 from kcli.options import bootstrap_server_option
 
@@ -19,6 +20,7 @@ from kcli.options import bootstrap_server_option
 @click.option(
     "--producer.config", "--command-config", "config_file", metavar="FILE", help="Properties of the producer."
 )
+@wait_options
 @bootstrap_server_option
 def command(
     topic: str,
@@ -45,4 +47,8 @@ def command(
     create_time_ms = None if message_create_time == -1 else message_create_time
     numbers = NumbersToSend(topic, max_messages, throughput, value_prefix, repeating_keys, create_time_ms)
     on_signals(terminate)
-    return VerifiableProducer(Producer(producer_config(settings)), numbers, EventWriter()).run()
+    config = producer_config(settings)
+    await_broker(config)
+    producer = Producer(config)
+    with BrokerWatch(producer.connection_states, "Records wait for it, within delivery.timeout.ms."):
+        return VerifiableProducer(producer, numbers, EventWriter()).run()

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import click
 
+from kcli.broker_connection import BrokerWatch, connect_to_broker
 from kcli.console.interruption import Interruption
 from kcli.console.output_stream import OutputStream
 from kcli.console.read_range import ReadRange
 from kcli.console.record_printer import RecordPrinter
-from kcore.client.cluster_client import ClusterClient
-from kcore.client.config.connection_settings import connection_settings
 from kcore.client.consumer.consumer import Consumer
 from kcore.client.errors import UnknownPartition
 from kcore.client.metadata.cluster import TopicPartition
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ConsumerConfig
 
 EARLIEST = "earliest"
+LOST = "Reading goes on when it is back."
 
 
 class Start(NamedTuple):
@@ -46,17 +46,10 @@ class Start(NamedTuple):
 def find_partitions(config: ConsumerConfig, start: Start) -> list[TopicPartition]:
     """The partitions of the topic, of which one may be asked for; none for a pattern.
 
-    The cluster is asked once, before there is a consumer, which would look for brokers and topics for ever.
+    The cluster is asked before there is a consumer, which would look for brokers and topics for ever.
     """
-    with ClusterClient(
-        config.texts("bootstrap.servers"),
-        client_id=config["client.id"],
-        request_timeout_ms=config.number("request.timeout.ms"),
-        client_dns_lookup=config["client.dns.lookup"],
-        **connection_settings(config),
-    ) as client:
+    with connect_to_broker(config) as client:
         if start.topic is None:
-            client.update_metadata([])
             return []
         partitions = client.partitions_of(start.topic)
     if start.partition is None:
@@ -82,7 +75,7 @@ def read(
     printer: RecordPrinter | None = None
     try:
         with Interruption(consumer.wakeup) as interruption:
-            with consumer:
+            with BrokerWatch(consumer.connection_states, LOST), consumer:
                 read_range = ReadRange(consumer, start.from_ms, start.to_ms, ends=start.is_bounded)
                 printer = RecordPrinter(
                     consumer,

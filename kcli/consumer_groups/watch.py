@@ -6,6 +6,7 @@ from functools import partial
 
 import click
 
+from kcli.broker_connection import wait_for_broker, wait_options
 from kcli.consumer_groups.selection import (
     all_groups_option,
     connect_in_time,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @iterations_option
 @rows_option(20)
 @timeout_option
+@wait_options
 @bootstrap_server_option
 @command_config_option
 @live_output_option
@@ -60,6 +62,7 @@ def watch(
     """
     names = named_groups(group_arguments, group_options, all_groups or not (group_arguments or group_options))
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
+        wait_for_broker(client)
         views = take_views(client, names, timeout_ms, interval, iterations, verbose)
         show(views, partial(_screen, rows), output, "reading ...")
 

@@ -14,14 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Kafka's producers wait for a broker for max.block.ms, its consumers without a limit; both warn meanwhile.
+PATIENT, ENDLESS = ("--wait-ms", "60000"), ("--wait",)
 COMMANDS = {
-    "kafka-console-producer": ("console-producer",),
-    "kafka-console-consumer": ("console-consumer",),
-    "kafka-verifiable-consumer": ("verifiable-consumer",),
-    "kafka-verifiable-producer": ("verifiable-producer",),
-    "kafka-producer-perf-test": ("perf-test", "producer"),
-    "kafka-consumer-perf-test": ("perf-test", "consumer"),
-    "kafka-e2e-latency": ("perf-test", "e2e"),
+    "kafka-console-producer": ("console-producer", *PATIENT),
+    "kafka-console-consumer": ("console-consumer", *ENDLESS),
+    "kafka-verifiable-consumer": ("verifiable-consumer", *ENDLESS),
+    "kafka-verifiable-producer": ("verifiable-producer", *PATIENT),
+    "kafka-producer-perf-test": ("perf-test", "producer", *PATIENT),
+    "kafka-consumer-perf-test": ("perf-test", "consumer", *ENDLESS),
+    "kafka-e2e-latency": ("perf-test", "e2e", *PATIENT),
 }
 
 

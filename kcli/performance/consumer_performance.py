@@ -11,6 +11,7 @@ import time
 from typing import NamedTuple
 
 from kcli.performance.tally import Recorder
+from kcli.performance.workers import watch
 from kcore.client.consumer.rebalance_callback import RebalanceListener
 
 TYPE_CHECKING = False
@@ -68,7 +69,7 @@ class ConsumerPerformance:
         from kcore.client.consumer.consumer import Consumer
 
         self._recorder = Recorder(self._share.worker, self._run.interval_s, self._emit)
-        with Consumer(self._run.make_config(self._share.worker)) as consumer:
+        with Consumer(self._run.make_config(self._share.worker)) as consumer, watch(self._share, consumer):
             topics = self._run.topics
             consumer.subscribe([topics] if isinstance(topics, str) else topics, JoinTimes(self._recorder))
             self._read(consumer)

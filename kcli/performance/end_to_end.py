@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kcli.failures import Failure
 from kcli.performance.pace import Pace
 from kcli.performance.tally import Recorder
+from kcli.performance.workers import watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class EndToEnd:
         with (
             Consumer(self._run.make_consumer_config(self._share.worker)) as consumer,
             Producer(self._run.make_producer_config(self._share.worker)) as producer,
+            watch(self._share, producer),
         ):
             partitions = consumer.partitions_for(self._run.topic)
             consumer.assign(partitions)

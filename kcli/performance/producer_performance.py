@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kcli.performance.pace import Pace
 from kcli.performance.tally import Recorder
+from kcli.performance.workers import watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ProducerPerformance:
 
         config = self._run.make_config(self._share.worker)
         self._batch_records = self._records_a_call(config["batch.size"])
-        with Producer(config) as producer:
+        with Producer(config) as producer, watch(self._share, producer):
             self._producer: Any = producer
             producer.partitions_for(self._run.topic)
             if self._run.transaction_duration_ms is not None:

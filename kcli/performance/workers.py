@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from contextlib import nullcontext
 
 from kcli.failures import Failure, translate
 from kcli.performance.tally import Done
@@ -16,9 +17,12 @@ from kcli.performance.tally import Done
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from kcli.performance.tally import Window
+    from kcore.client.consumer.consumer import Consumer
+    from kcore.client.producer import Producer
 
     Emit = Callable[[Window | Done], None]
     Work = Callable[["Share", Emit], None]
@@ -54,6 +58,15 @@ class Count:
     @property
     def total(self) -> int:
         return self._own if self._value is None else int(self._value.value)
+
+
+def watch(share: Share, client: Producer | Consumer) -> AbstractContextManager[object]:
+    """Warns of lost brokers, once for all workers: their clients lose the same ones."""
+    if share.worker != 0:
+        return nullcontext()
+    from kcli.broker_connection import BrokerWatch
+
+    return BrokerWatch(client.connection_states, "The measurement goes on when it is back.")
 
 
 class Share:

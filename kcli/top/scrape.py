@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 
-from kcli.failures import Failure, UnreachableFailure, UsageFailure
+from kcli.broker_connection import LOOK_INTERVAL_S, BrokerLosses, warn
+from kcli.failures import Failure, UnreachableFailure, UsageFailure, lowered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 10
 MAX_TEXT_BYTES = 64 << 20
+
+
+class EndpointUnreachable(UnreachableFailure):
+    """Nobody serves metrics at the address."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"cannot connect to {url} ({lowered(reason)}). Is the broker running with metrics? Start one with: "
+            "kcli server-start --override metrics.port=9404"
+        )
+        self.reason = reason
 
 
 class Scrape:
@@ -48,6 +60,41 @@ class Scrape:
         return next((found.get(label, "") for found, _ in self.series(name)), "")
 
 
+class ScrapeReader:
+    """Scrapes again and again. The first scrape fails when the endpoint does not answer, unless the command waits;
+    later ones wait for it and warn.
+    """
+
+    def __init__(self, url: str, wait_s: float) -> None:
+        self._url = url
+        self._losses = BrokerLosses("The view goes on when it is back.")
+        self._failed_attempts = 0
+        self._deadline_s = time.monotonic() + wait_s
+
+    def read(self) -> Scrape:
+        while True:
+            try:
+                found = scrape(self._url)
+            except EndpointUnreachable as error:
+                if time.monotonic() >= self._deadline_s:
+                    raise
+                self._failed_attempts += 1
+                self._report(is_connected=False, failure=error.reason)
+                time.sleep(LOOK_INTERVAL_S)
+                continue
+            if self._failed_attempts:
+                self._failed_attempts = 0
+                self._report(is_connected=True, failure="")
+            self._deadline_s = float("inf")
+            return found
+
+    def _report(self, *, is_connected: bool, failure: str) -> None:
+        from kcore.client.network.connection_state import ConnectionState
+
+        state = ConnectionState(self._url, is_connected, self._failed_attempts, failure)
+        warn(self._losses.report([state], time.monotonic()))
+
+
 def scrape(url: str) -> Scrape:
     """Asks the endpoint; UnreachableFailure when nobody answers, Failure when the answer is no text of metrics."""
     import urllib.error
@@ -64,7 +111,7 @@ def scrape(url: str) -> Scrape:
     except OSError as error:
         cause = getattr(error, "reason", error)
         cause = getattr(cause, "strerror", None) or cause
-        raise UnreachableFailure(f"{url}: {cause}; start the broker with --override metrics.port=PORT") from error
+        raise EndpointUnreachable(url, str(cause)) from error
     try:
         return Scrape(text, time.monotonic())
     except ValueError as error:

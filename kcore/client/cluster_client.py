@@ -16,6 +16,7 @@ from kcore.client.errors import (
 )
 from kcore.client.metadata.cluster import NO_CLUSTER, Cluster, Node, TopicDescription, TopicPartition, cluster_from
 from kcore.client.network.addresses import USE_ALL_DNS_IPS, bootstrap_addresses
+from kcore.client.network.connection_state import connection_states
 from kcore.client.network.network_client import NetworkClient
 from kcore.client.network.requester import REQUEST_TIMEOUT_MS, Requester
 from kcore.protocol import apis
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from kcore.client.config.client_config import ClientConfig
+    from kcore.client.network.connection_state import ConnectionState
 
 GROUP_KEY_TYPE = 0
 
@@ -76,6 +78,10 @@ class ClusterClient(Requester):
         newer = cluster_from(response)
         self.cluster = self.cluster.merged_with(newer)
         return newer
+
+    def connection_states(self) -> list[ConnectionState]:
+        """The state of each connection, from the thread that owns this."""
+        return connection_states(self.network)
 
     def partitions_of(self, topic: str, *, allow_auto_topic_creation: bool = False) -> list[int]:
         """The partitions of a topic; waits for one that is just being created."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from kcore.errors import KafkaError, by_code
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 NONE = 0
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
@@ -22,9 +26,16 @@ class InvalidSetting(ClientError, ValueError):
 
 
 class BrokerUnreachable(ClientError):
-    """No connection could be made, or the one in use ended."""
+    """No connection could be made, or the one in use ended.
+
+    `refusals` are the servers that no connection could be made to, each with the reason, where every one was tried.
+    """
 
     retriable = True
+
+    def __init__(self, message: str, refusals: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.refusals = refusals
 
 
 class ClientTimeout(ClientError):

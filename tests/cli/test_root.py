@@ -84,7 +84,8 @@ def test_no_broker_is_code_3_with_the_way_out(offline: Kcli) -> None:
     assert result.code == 3
     assert result.stdout == ""
     assert result.stderr == (
-        "kcli: no broker answers: 127.0.0.1:1: Connection refused; is it running (`kcli server-start`)?\n"
+        "kcli: cannot connect to 127.0.0.1:1 (connection refused). Is the broker running? Start one with: "
+        "kcli server-start\n"
     )
 
 

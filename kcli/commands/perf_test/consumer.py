@@ -85,6 +85,7 @@ def consumer(
     Several clients read as members of one group, until together they have read so many. The latencies of JSON are those
     of calls that brought records. Checksums are checked, as check.crcs says.
     """
+    from kcli.broker_connection import await_broker
     from kcli.client_properties import consumer_config, gather, with_bootstrap_servers
     from kcli.performance import kafka_lines
     from kcli.performance.consumer_performance import ConsumerPerformance, ConsumerRun
@@ -106,6 +107,7 @@ def consumer(
     def measure(server: str, number: int) -> Outcome:
         own_group = group_id if measuring.against is None else f"{group_id}-{number}"
         config = consumer_config({**settings, "bootstrap.servers": server, "group.id": own_group})
+        await_broker(config)
         run = ConsumerRun(lambda worker: config, _subscription(topic, include), timeout_ms, call, interval_s)
         details = kafka_lines.ConsumerDetails(date_format)
 

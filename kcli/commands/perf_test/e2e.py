@@ -56,6 +56,7 @@ def e2e(
     What it takes can be given by options, or in the order of Kafka's tool before 4.2. With --throughput, latencies are
     corrected for coordinated omission too.
     """
+    from kcli.broker_connection import await_broker
     from kcli.client_properties import gather, with_bootstrap_servers
     from kcli.performance import kafka_lines
     from kcli.performance.end_to_end import EndToEnd, EndToEndRun
@@ -79,8 +80,9 @@ def e2e(
     is_quiet = measuring.output != TABLE or measuring.against is not None or measuring.is_live
 
     def measure(server: str, number: int) -> Outcome:
-        _make_topic(server, name, settings)
         producing, consuming = _end_to_end_configs({**settings, "bootstrap.servers": server}, acks)
+        await_broker(consuming)
+        _make_topic(server, name, settings)
         run = EndToEndRun(
             lambda worker: producing,
             lambda worker: consuming,

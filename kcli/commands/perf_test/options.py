@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kcli.broker_connection import wait_options
 from kcli.options import bootstrap_server_option
 from kcli.output import output_option
 
@@ -41,7 +42,7 @@ def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
         ]
 
     def decorate(function: FC) -> FC:
-        for option in [bootstrap_server_option, output_option, *reversed(options)]:
+        for option in [wait_options, bootstrap_server_option, output_option, *reversed(options)]:
             function = option(function)
         return function
 

@@ -85,6 +85,7 @@ def producer(
     Latency is from handing a record over to its acknowledgement. With --throughput, JSON has it corrected for
     coordinated omission too: from when the record was due. Warm-up records are in the first summary, not in the second.
     """
+    from kcli.broker_connection import await_broker
     from kcli.client_properties import gather, with_bootstrap_servers
     from kcli.performance import kafka_lines
     from kcli.performance.measuring import Measuring, ProgressLines
@@ -105,6 +106,7 @@ def producer(
 
     def measure(server: str, number: int) -> Outcome:
         configs = _producer_configs({**settings, "bootstrap.servers": server}, measuring.workers)
+        await_broker(configs[0])
         run = ProducerRun(
             configs.__getitem__, topic, make_payloads, _keys(key_distribution), call, duration_ms, interval_s
         )

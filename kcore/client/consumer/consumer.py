@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kcore.client.consumer.group_member import GroupMember
     from kcore.client.consumer.outcome import Outcome
     from kcore.client.consumer.record_columns import RecordColumns
+    from kcore.client.network.connection_state import ConnectionState
 
     Value = TypeVar("Value")
     Committed = Mapping[TopicPartition, OffsetAndMetadata]
@@ -137,7 +138,7 @@ class Consumer:
         self._lookup: CoordinatorLookup | None = None
         if config["group.id"] is not None:
             self._make_group(_group_settings(config), is_consumer_protocol)
-        client = network_of(config)
+        self._client = client = network_of(config)
         self._thread = NetworkThread(client)
         self._fetcher = Fetcher(client, _fetch_settings(config, isolation_level))
         self._positions = InitialPositions(self._subscriptions, self._metadata, self._commits, self._api_timeout_ms)
@@ -786,6 +787,12 @@ class Consumer:
             return found
         finally:
             self._leave()
+
+    def connection_states(self) -> list[ConnectionState]:
+        """The state of each connection, from any thread."""
+        from kcore.client.network.connection_state import connection_states
+
+        return connection_states(self._client)
 
     def partitions_for(self, topic: str, *, timeout_ms: float | None = None) -> list[TopicPartition]:
         """The partitions of a topic; none of one that is not there, unless the broker makes it."""

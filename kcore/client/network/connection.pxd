@@ -85,6 +85,8 @@ cdef struct BrokerConnection:
     bint has_versions            # `known_versions` are those that the broker spoke last
     VersionTable known_versions
     Failure known_failure
+    bint is_known_ready
+    int32_t known_refusals       # attempts at a connection in a row that failed
     AddressList addresses
     NameLookup* lookup
     ReconnectBackoff backoff

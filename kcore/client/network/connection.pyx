@@ -199,6 +199,8 @@ cdef void end(BrokerConnection* connection, Failure failure, ReplyStatus in_flig
     connection.failure = failure
     pthread_mutex_lock(connection.lock)
     connection.known_failure = failure
+    connection.is_known_ready = False
+    connection.known_refusals = connection.backoff.setup_failures
     pthread_mutex_unlock(connection.lock)
     # The next attempt looks the name up again: the broker may have moved (Kafka's ClusterConnectionStates).
     connection.addresses.count = connection.addresses.next_index = 0
@@ -318,6 +320,8 @@ cdef bint negotiated(BrokerConnection* connection, const ReceivedFrame* frame) n
     connection.known_versions = connection.versions
     connection.has_versions = True
     connection.known_failure = connection.failure
+    connection.is_known_ready = True
+    connection.known_refusals = 0
     pthread_mutex_unlock(connection.lock)
     backoff_succeeded(&connection.backoff)
     count(&connection.counters.connections, 1)

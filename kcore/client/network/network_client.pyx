@@ -229,6 +229,18 @@ cdef class NetworkClient:
             pthread_mutex_unlock(&self.lock)
         return failure.kind, failure.detail, failure.due
 
+    def readiness(self, int slot) -> tuple[bool, int]:
+        """Whether requests can be sent to a node, and how many attempts at a connection in a row have failed."""
+        cdef BrokerConnection* connection = self.connections[self.checked(slot)]
+        cdef bint is_ready
+        cdef int32_t refusals
+        with nogil:
+            pthread_mutex_lock(&self.lock)
+            is_ready = connection.is_known_ready
+            refusals = connection.known_refusals
+            pthread_mutex_unlock(&self.lock)
+        return is_ready, refusals
+
     @property
     def node_count(self) -> int:
         """How many slots there are."""

@@ -107,13 +107,14 @@ class Requester:
     def nobody_reached(self, status: int) -> ClientError:
         """Why no broker could be asked: what every one that was tried is known to have failed for."""
         reasons = [
-            (f"{written(*self.network.address(slot))}: {failure_text(failure)}", failure)
+            (written(*self.network.address(slot)), failure)
             for slot in range(self.network.node_count)
             if (failure := self.network.failure(slot))[0] != NONE
         ]
         only_late = all(failure[0] == SETUP_TIMEOUT for _, failure in reasons)
         if status == encoded_request.UNSENT and not only_late:
-            return BrokerUnreachable("; ".join(text for text, _ in reasons))
+            refusals = [(server, failure_text(failure)) for server, failure in reasons]
+            return BrokerUnreachable("; ".join(f"{server}: {reason}" for server, reason in refusals), refusals)
         return request_error(status, (NONE, 0, 0), self.server_at(ANY_NODE), "")
 
     # Requests

@@ -591,6 +591,12 @@ cdef class Producer:
             accumulator.unlock()
         return has_room
 
+    def connection_states(self):
+        """The state of each connection, from any thread."""
+        from kcore.client.network.connection_state import connection_states
+
+        return connection_states(self.network)
+
     def partitions_for(self, str topic not None):
         """The topic's partitions, waiting for metadata at most max.block.ms."""
         cdef Topic known = self.topic_of(topic, self.max_block_ms)
