@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import stat
 
-from kcli.failures import Failure, UsageFailure
+from kcli.failures import DeniedFailure, Failure, UsageFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ def read_secret(context: str, name: str, source: dict[str, str]) -> str:
         with open(source.get(SECRET_FILE, ""), encoding="utf-8") as file:
             return file.read().rstrip("\r\n")
     except OSError as error:
-        raise Failure(f"context {context}, {name}: {source.get(SECRET_FILE)}: {error.strerror}") from None
+        kind = DeniedFailure if isinstance(error, PermissionError) else Failure
+        raise kind(f"context {context}, {name}: {source.get(SECRET_FILE)}: {error.strerror}") from None
 
 
 def shown_secret(source: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ import sys
 from typing import NamedTuple
 
 from kcli.data_directory import default_data_directory, remove_pid_file, write_pid_file
-from kcli.failures import Failure
+from kcli.failures import DeniedFailure, Failure
 from kcli.properties import Properties
 
 TYPE_CHECKING = False
@@ -92,7 +92,7 @@ def serve(arguments: ServerArguments) -> int:
         text = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
             text += "; choose another --port, or stop the process that listens there"
-        raise Failure(text) from None
+        raise (DeniedFailure if isinstance(error, PermissionError) else Failure)(text) from None
     finally:
         for directory in served:
             remove_pid_file(directory)

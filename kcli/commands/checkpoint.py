@@ -16,6 +16,7 @@ import click
 
 from kcli.failures import Failure, UsageFailure
 from kcli.output import TABLE, output_option, write_columns, write_rows
+from kcli.paths import is_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _number(text: str) -> int:
 
 def _expand(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
-        if not os.path.isdir(path):
+        if not is_directory(path):
             yield path
             continue
         found = list(_checkpoints_in(path))

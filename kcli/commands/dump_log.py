@@ -9,6 +9,7 @@ import click
 
 from kcli.failures import Failure, UsageFailure
 from kcli.output import JSON_LINES, TABLE, to_json
+from kcli.paths import is_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +109,9 @@ def dump_files(
         if suffix not in (".log", ".index", ".timeindex", ".txnindex", ".snapshot"):
             findings.errors.append(f"{path}: not a .log, .index, .timeindex, .txnindex or .snapshot file")
             continue
-        if not os.path.exists(path):
+        try:
+            os.stat(path)
+        except FileNotFoundError:
             findings.errors.append(f"{path}: no such file or directory")
             continue
         try:
@@ -133,7 +136,7 @@ def _expand(named: list[str]) -> list[str]:
     """A directory stands for its .log files in order."""
     paths = []
     for path in named:
-        if os.path.isdir(path):
+        if is_directory(path):
             paths += sorted(entry.path for entry in os.scandir(path) if entry.name.endswith(".log"))
         else:
             paths.append(path)

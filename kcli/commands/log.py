@@ -8,7 +8,7 @@ import click
 
 from kcli.action_group import ActionGroup
 from kcli.confirmation import confirm
-from kcli.failures import Failure, UsageFailure
+from kcli.failures import DeniedFailure, Failure, UsageFailure
 from kcli.options import yes_option
 from kcli.output import output_option, write_columns, write_rows
 
@@ -111,12 +111,14 @@ class Refusals:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from kcore.controller.metadata_store import MetadataStoreError
+        from kcore.controller.metadata_store import MetadataStoreDeniedError, MetadataStoreError
         from kcore.server.partition_import import ImportRefused
         from kcore.storage.checkpoints import CorruptFileError
         from kcore.storage.log_dir import LogDirLockedError
-        from kcore.storage.log_dirs import LogDirsError
+        from kcore.storage.log_dirs import LogDirsDeniedError, LogDirsError
 
+        if isinstance(error, MetadataStoreDeniedError | LogDirsDeniedError):
+            raise DeniedFailure(str(error)) from None
         if isinstance(error, LogDirLockedError):
             raise Failure(f"the broker has to be stopped (kcli server-stop): {error}") from None
         if isinstance(error, ImportRefused | MetadataStoreError | CorruptFileError | LogDirsError):

@@ -29,7 +29,11 @@ from errno import EDQUOT, ENOSPC
 
 from kcore import errors
 from kcore.controller.local_store import LocalMetadataStore, StoredState
-from kcore.controller.metadata_store import MetadataStoreDamagedError, MetadataStoreError
+from kcore.controller.metadata_store import (
+    MetadataStoreDamagedError,
+    MetadataStoreDeniedError,
+    MetadataStoreError,
+)
 from kcore.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionState, TopicImage
 from kcore.metadata.quota_entity import CLIENT_ID, IP, USER, QuotaEntity
 
@@ -155,6 +159,15 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return version
 
     def _explained(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
+        denied = self._denied_path(error)
+        if denied is None:
+            return self._explained_by_text(error)
+        return MetadataStoreDeniedError(
+            f"{self.name} cannot be opened (permission denied: {denied}); change its owner or mode, or run the broker "
+            "as its owner"
+        )
+
+    def _explained_by_text(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
         text = str(error)
         if "locked" in text:
             return MetadataStoreError(f"{self.name} is in use by another process: stop it first")
@@ -167,6 +180,17 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         if "disk I/O error" in text or isinstance(error, OSError):
             return MetadataStoreError(f"{self.name} cannot be read or written ({text}): check its disk")
         return self._damaged(text)
+
+    def _denied_path(self, error: sqlite3.Error | OSError) -> str | None:
+        """The file or directory that access is denied to; SQLite's errors say nothing about that."""
+        if isinstance(error, OSError):
+            return self._path if isinstance(error, PermissionError) else None
+        directory = os.path.dirname(self._path)
+        if os.path.isdir(directory) and not os.access(directory, os.W_OK | os.X_OK):
+            return directory
+        if os.path.exists(self._path) and not os.access(self._path, os.R_OK | os.W_OK):
+            return self._path
+        return None
 
     def _damaged(self, reason: str) -> MetadataStoreDamagedError:
         return MetadataStoreDamagedError(

@@ -32,6 +32,10 @@ class MetadataStoreError(Exception):
     """The store cannot be opened or does not belong here; the message names the file, the cause and the remedy."""
 
 
+class MetadataStoreDeniedError(MetadataStoreError):
+    """The operating system denies access to the store."""
+
+
 class MetadataStoreDamagedError(MetadataStoreError):
     """What the store holds is not what was written."""
 

@@ -39,6 +39,10 @@ class BrokerStartError(OSError):
     """Why a broker cannot start on what it found on disk, in one sentence that names the file and the remedy."""
 
 
+class BrokerStartDenied(BrokerStartError, PermissionError):
+    """The operating system denies the broker what it has on disk."""
+
+
 class StartedBroker:
     """What a caller may say about a broker that serves."""
 
@@ -101,14 +105,16 @@ def raise_descriptor_limit() -> None:
 
 def start(broker: Broker) -> None:
     """`broker.startup()`, with the errors of its stores as BrokerStartError."""
-    from kcore.controller.metadata_store import MetadataStoreError
+    from kcore.controller.metadata_store import MetadataStoreDeniedError, MetadataStoreError
     from kcore.errors import KafkaError
     from kcore.storage.checkpoints import CorruptFileError
     from kcore.storage.log_dir import LogDirLockedError
-    from kcore.storage.log_dirs import LogDirsError
+    from kcore.storage.log_dirs import LogDirsDeniedError, LogDirsError
 
     try:
         broker.startup()
+    except (MetadataStoreDeniedError, LogDirsDeniedError) as error:
+        raise BrokerStartDenied(str(error)) from error
     except (MetadataStoreError, CorruptFileError, KafkaError, LogDirLockedError, LogDirsError) as error:
         raise BrokerStartError(str(error)) from error
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-FAILURE_REMEDY = "mend its disk and restart the broker, which serves its partitions again then"
+FAILURE_REMEDY = "fix the disk and restart the broker"
+DENIED_REMEDY = "change its owner or mode, or run the broker as its owner, and restart the broker"
 ROOM_REMEDY = "make room on its disk: what could not be written is tried again"
 DESCRIPTOR_REMEDY = "raise the limit of open files (ulimit -n) or lower kcli.log.max.open.segments"
 
@@ -36,6 +37,10 @@ class LogShortageError(errors.KafkaError, code=56):
 
 class LogDirsError(Exception):
     """The log directories cannot be used; the message names the directory and the remedy."""
+
+
+class LogDirsDeniedError(LogDirsError):
+    """The operating system denies access to every log directory."""
 
 
 class LogDirs:
@@ -80,7 +85,10 @@ class LogDirs:
     def check_any_online(self) -> None:
         """LogDirsError when no directory is left."""
         if not self.online():
-            reasons = "; ".join(f"{log_dir.path}: {log_dir.failure}" for log_dir in self._directories)
+            failures = [(log_dir.path, log_dir.failure) for log_dir in self._directories]
+            reasons = "; ".join(f"{path}: {failure_text(failure)}" for path, failure in failures)
+            if all(isinstance(failure, PermissionError) for _, failure in failures):
+                raise LogDirsDeniedError(f"cannot use the log directories ({reasons}); {DENIED_REMEDY}")
             raise LogDirsError(f"None of the log directories can be used ({reasons}): check disks and permissions")
 
     def _common_meta(self) -> MetaProperties | None:
@@ -136,9 +144,17 @@ class LogDirs:
                 return
             # Without its traceback, whose frames would keep logs alive for as long as the failure is remembered.
             log_dir.failure = error.with_traceback(None)
-        log.error("Log directory %s is offline now: %s; %s", log_dir.path, error, FAILURE_REMEDY)
+        remedy = DENIED_REMEDY if isinstance(error, PermissionError) else FAILURE_REMEDY
+        log.error("Log directory %s is offline now: %s; %s", log_dir.path, failure_text(error), remedy)
         if self.on_failure is not None:
             self.on_failure(log_dir)
+
+
+def failure_text(error: Exception | None) -> str:
+    """Why a directory cannot be used; a denial in words, with the path that it is about."""
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return f"permission denied: {error.filename}"
+    return str(error)
 
 
 def is_descriptor_shortage(error: BaseException) -> bool:
