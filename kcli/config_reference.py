@@ -18,6 +18,9 @@ Every configuration of Apache Kafka 3.9 is known by its name, type, default and 
 of Kafka's starts unmodified. What nothing here goes by is marked **not used**; a broker warns of it once where it
 is set to something else than its default. This page is what `kcli configs docs` prints.
 
+A name that is neither Kafka's nor a well-known plugin's is an error, which suggests a known name and says where the
+name was set: in which line of a file, or by which option. `kcli.config.unknown.keys=warn` ignores such names.
+
 How a configuration is changed:
 
 - *read-only*: in the broker's properties, before it starts.

@@ -1,5 +1,7 @@
-"""A small synchronous client: producer, consumer and admin over one ClusterClient.
+"""Clients of a cluster: Producer, Consumer and Admin, with asyncio faces, and the ClusterClient that tools use.
 
-One thread owns a client and everything in it: network work happens inside the calls (`send`, `poll`, `flush`), no lock
-is needed and no thread is left behind. Imports floors 0 and 1 only, never the server.
+A producer and a consumer each have two threads until they are closed: a network thread, which needs no GIL, and a
+background thread for metadata, heartbeats, transactions and callbacks. Any number of threads may share a producer; one
+thread at a time may use a consumer. Admin and ClusterClient have no threads: one thread at a time uses them, and drives
+the network within its calls. Imports layers 0 and 1 only, never the server.
 """

@@ -1,8 +1,10 @@
 """One replica of a partition: leadership, ISR and high watermark over a Log (Kafka's `Partition`).
 
-Concurrency: `leader_lock` is held for reading by whoever appends or reads, and for writing by a change of
-leadership, so that no append of an old epoch follows the change. Order: leader_lock before the log's locks.
-The purgatories are told after leader_lock is released. Nothing on the produce and fetch path needs the GIL.
+Concurrency: an append holds `leader_lock` for reading until it is written, and a change of leadership holds it for
+writing, so that no append of an old epoch follows the change. A read holds it only while it checks leadership and epoch
+(`check_leadership`), and reads the log after that: when leadership changes in between, the read still returns what the
+log has, or NOT_LEADER_OR_FOLLOWER once the log is closed. Order: leader_lock before the log's locks. Operations that wait in a purgatory are completed after
+leader_lock is released. Nothing on the produce and fetch path needs the GIL.
 
 The high watermark is the smallest log end offset of the in-sync replicas; with this broker alone in the ISR it
 is the log end offset, by the same rule. With `log.flush.group.commit` the leader's own part of it is what is on the
