@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from kcli.output import JSON_LINES, TABLE, write_object
@@ -94,6 +96,14 @@ def show(
             console.print(screen(view))
             console.print()
         return
-    with Live(Text(waiting), console=console, screen=not below_output, auto_refresh=False) as live:
+    live_view = Live(
+        Text(waiting),
+        console=console,
+        screen=not below_output,
+        auto_refresh=False,
+        # A file takes the lines of stderr as it would without a view.
+        redirect_stderr=sys.stderr.isatty(),
+    )
+    with live_view as live:
         for view in views:
             live.update(screen(view), refresh=True)

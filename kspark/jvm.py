@@ -84,11 +84,13 @@ class _Output:
 
     def _write(self, text: str) -> None:
         stream = self._stream()
-        if stream is not None:
-            # Where the reader has gone, the pipe is emptied all the same: the JVM would wait for ever.
-            with suppress(OSError, ValueError):
-                stream.write(text)
-                stream.flush()
+        if stream is None:
+            return
+        encoding = stream.encoding or "utf-8"
+        # Where the reader has gone, the pipe is emptied all the same: the JVM would wait for ever.
+        with suppress(OSError, ValueError):
+            stream.write(text.encode(encoding, "replace").decode(encoding))
+            stream.flush()
 
 
 def start(settings: Mapping[str, str], *, prints_to_stderr: bool = False) -> None:

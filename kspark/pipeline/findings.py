@@ -53,7 +53,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     by_lower_case = {one.lower(): one for one in known}
-    near = get_close_matches(name.lower(), by_lower_case, 1, 0.7)
+    near = get_close_matches(name.lower(), by_lower_case, 1)
     return by_lower_case[near[0]] if near else None
 
 

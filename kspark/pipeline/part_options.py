@@ -77,19 +77,20 @@ def _corrected(
     mistake where it is similar to a known setting, otherwise a warning.
     """
     known = tuple(known)
-    settings = [f"{KAFKA_PREFIX}{name}" for name in (client.KEYS if client is not None else ())]
-    accepted = {name.lower() for name in (*known, *settings)}
+    settings = tuple(client.KEYS) if client is not None else ()
+    accepted = {name.lower() for name in (*known, *(f"{KAFKA_PREFIX}{setting}" for setting in settings))}
     corrected: dict[str, str] = {}
     for name, value in given.items():
         if name.lower() in accepted:
             corrected[name] = value
             continue
         is_setting = client is not None and name.lower().startswith(KAFKA_PREFIX)
-        near = nearest(name, settings if is_setting else known)
+        prefix, names = (KAFKA_PREFIX, settings) if is_setting else ("", known)
+        near = nearest(name[len(prefix) :], names)
         where = f"{place}.options.{name}"
         if near is not None:
-            findings.mistake(where, f"unknown option; did you mean '{near}'?")
-            corrected.setdefault(near, value)
+            findings.mistake(where, f"unknown option; did you mean '{prefix}{near}'?")
+            corrected.setdefault(f"{prefix}{near}", value)
         elif is_setting:
             findings.warnings.append(f"{where}: unknown setting of the client; it is ignored")
             corrected[name] = value

@@ -25,7 +25,8 @@ JAR = "; where a jar has it, add the jar to [spark] with spark.jars.packages"
 # That a misspelt one may have meant.
 FORMATS = ("kcli", "kcli-log", "kafka", "console", "parquet", "csv", "json", "orc", "text", "avro", "rate", "noop")
 POSITION = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
-CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]*\] ")
+# What Spark puts before the message itself: error classes, and the ids of the query that failed.
+PREFIXES = re.compile(r"^(?:\[[A-Z][A-Z0-9_.]*\] |Query \[id = [^\]]*\] terminated with exception: )*")
 SQL_STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}.*$", re.DOTALL)
 # Where a message ends and the plan, the SQL or the stack begins.
 BEHIND = ("'", "+-", "==", "JVM stacktrace", "\tat ", "at ")
@@ -149,4 +150,4 @@ def _first_lines(text: str) -> str:
         if not line.strip() or line.startswith(BEHIND):
             break
         lines.append(line.strip())
-    return CONDITION.sub("", SQL_STATE.sub("", " ".join(lines))) or text
+    return PREFIXES.sub("", SQL_STATE.sub("", " ".join(lines))) or text
