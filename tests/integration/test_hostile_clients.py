@@ -27,6 +27,7 @@ from tests.unit.record import batches
 MIB = 1 << 20
 # What the broker may grow by for good, and at its peak for as long as it looks at something.
 KEPT_BYTES, PEAK_BYTES = 64 * MIB, 400 * MIB
+INVALID_RECORD = 87
 ERRORS_OF_BAD_RECORDS = {2, 10, 42, 76, 87}
 
 
@@ -271,6 +272,15 @@ def test_lying_batch_is_refused_and_the_connection_goes_on(victim: Victim, name:
         assert attacker.request(apis.API_VERSIONS, 0, {}).error_code == 0
     victim.serves_others()
     assert victim.memory() - before < KEPT_BYTES
+
+
+@pytest.mark.parametrize("native", ["true", "false"])
+def test_cut_batch_of_an_unknown_codec_is_refused(native: str, tmp_path: Path) -> None:
+    """The Python path takes batches of unknown codecs apart before the log sees them."""
+    overrides = {"kcli.fast.path.enable": native}
+    with BrokerProcess(tmp_path / "data", overrides) as broker, RawClient(broker.port) as client:
+        client.create_topic("bombed")
+        assert produce(client, "bombed", lying(attributes=7)[:-5]) == INVALID_RECORD
 
 
 def gzip_bomb(size: int) -> bytes:

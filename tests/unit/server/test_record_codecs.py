@@ -9,6 +9,7 @@ from kcore.record.decoder import decode_batches
 from kcore.record.encoder import encode_batch
 from kcore.server import record_codecs
 from kcore.server.record_codecs import readable_batch
+from tests.unit.record.batches import patched
 
 RECORDS = [(b"key", b"value" * 100), (None, b""), (b"", None)]
 LIMIT_BYTES = 1_000
@@ -40,7 +41,10 @@ def test_damaged_batch_is_refused_before_it_is_taken_apart(no_libraries: None) -
         readable_batch(bytes(batch), LIMIT_BYTES)
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"x" * 60])
+CUT_BATCH_OF_AN_UNKNOWN_CODEC = patched(encode_batch(RECORDS, timestamp=1_000), attributes=7)[:-5]
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"x" * 60, CUT_BATCH_OF_AN_UNKNOWN_CODEC])
 def test_what_is_no_batch_is_left_to_the_log(rubbish: bytes, no_libraries: None) -> None:
     assert readable_batch(rubbish, LIMIT_BYTES) is rubbish
 
