@@ -38,17 +38,23 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     given = arguments()
     build = Build(given.checkout.resolve(), given.sanitized, not given.python_path, given.both_paths)
-    deadline = time.monotonic() + given.seconds
-    seed, status = given.seed, 0
+    seed, spent_s, status = given.seed, 0.0, 0
     while True:
-        seed, is_clean = fuzz(given, build, seed, deadline)
-        status = status if is_clean else 1
-        if is_clean or not given.keep_going or time.monotonic() >= deadline:
+        seed, lasted_s, found = fuzz(given, build, seed, given.seconds - spent_s)
+        spent_s += lasted_s
+        if found is None:
+            return status
+        status = 1
+        if not given.no_shrink and not given.only:
+            found = shrunk(build, seed, found)
+        print(report(build, seed, found), flush=True)
+        seed += 1
+        if not given.keep_going or spent_s >= given.seconds:
             return status
 
 
-def fuzz(given: argparse.Namespace, build: Build, seed: int, deadline: float) -> tuple[int, bool]:
-    """Seeds on one arena until the deadline or a finding; the next seed, and whether all were clean."""
+def fuzz(given: argparse.Namespace, build: Build, seed: int, seconds: float) -> tuple[int, float, Finding | None]:
+    """Seeds on one arena until the time is over or a finding; the next seed or that of the finding, and the time."""
     sent, found = 0, None
     with arena(build) as runner:
         started = time.monotonic()
@@ -56,19 +62,14 @@ def fuzz(given: argparse.Namespace, build: Build, seed: int, deadline: float) ->
             while True:
                 sent += runner.run(seed, given.count, given.only)
                 seed += 1
-                if time.monotonic() >= deadline:
-                    runner.finish()
+                if time.monotonic() - started >= seconds:
                     break
+            runner.finish()
         except Finding as finding:
             found = finding
-        lasted = time.monotonic() - started
-    print(f"{build.name}: {sent} requests in {lasted:.1f} s, {sent / lasted:.0f} a second", flush=True)
-    if found is None:
-        return seed, True
-    if not given.no_shrink and not given.only:
-        found = shrunk(build, seed, found)
-    print(report(build, seed, found), flush=True)
-    return seed + 1, False
+        lasted_s = time.monotonic() - started
+    print(f"{build.name}: {sent} requests in {lasted_s:.1f} s, {sent / lasted_s:.0f} a second", flush=True)
+    return seed, lasted_s, found
 
 
 if __name__ == "__main__":
