@@ -84,6 +84,7 @@ class Learner:
         self.world = World(seed)
 
     def learn(self) -> World:
+        self.restore_features()
         self.world.node_id = self.client.request(apis.METADATA, 9, {"topics": []}).brokers[0].node_id
         self.create_topics()
         self.learn_producer()
@@ -96,6 +97,11 @@ class Learner:
             for number in range(2):
                 self.join_consumer(number)
         return self.world
+
+    def restore_features(self) -> None:
+        """Serves the consumer protocol again, which a mutated request may have turned off."""
+        update = {"feature": "group.version", "max_version_level": 1, "upgrade_type": 1}
+        self.client.request(apis.UPDATE_FEATURES, 1, {"timeout_ms": 30_000, "feature_updates": [update]})
 
     def create_topics(self) -> None:
         self.client.request(apis.DELETE_TOPICS, 5, {"topic_names": list(TOPICS), "timeout_ms": 30_000})
