@@ -103,6 +103,27 @@ def test_empty_and_null(server: str, codec: str) -> None:
         assert [(message.key(), message.value()) for message in take(consumer, len(pairs))] == pairs
 
 
+def test_librdkafka_knows_which_records_of_a_batch_are_bad(server: str) -> None:
+    """Its own test 0011: the others fail with an error that says that they are not at fault themselves."""
+    admin = AdminClient({"bootstrap.servers": server})
+    admin.create_topics([NewTopic("bad-records", 1, 1, config={"cleanup.policy": "compact"})])["bad-records"].result(
+        TIMEOUT_S
+    )
+    producer = Producer({"bootstrap.servers": server, "batch.num.messages": 20, "linger.ms": TIMEOUT_S * 1000})
+    outcomes: dict[bytes, str | None] = {}
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        outcomes[message.value()] = error.name() if error is not None else None
+
+    numbers = range(20)
+    for number in numbers:
+        producer.produce("bad-records", b"%d" % number, None if number % 4 == 1 else b"key", on_delivery=delivered)
+    assert producer.flush(TIMEOUT_S) == 0
+    assert outcomes == {
+        b"%d" % number: "INVALID_RECORD" if number % 4 == 1 else "_INVALID_DIFFERENT_RECORD" for number in numbers
+    }
+
+
 def test_a_thousand_headers(server: str) -> None:
     headers = [(f"header-{number % 7}", b"%d" % number) for number in range(1_000)]
     headers += [("null", None), ("", b"nameless"), ("\N{SNOWMAN}", b"\xff\x00")]
