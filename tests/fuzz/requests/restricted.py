@@ -13,7 +13,9 @@ from kcore.protocol.message import Message
 from kcore.protocol.protocol_errors import ProtocolError
 from tests.fuzz.requests.source import Request
 
-BROKER_RESOURCE = 4
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+# Without it, with another number of partitions or with other bounds, the coordinator rightly serves no group.
+OFFSETS_TOPIC = "__consumer_offsets"
 # Dynamic configurations of a broker, and what a change may do.
 CONFIGS = {
     "max.connections": "refuses the fuzzer's connections",
@@ -65,9 +67,20 @@ def changes_restricted_config(message: Any) -> bool:
     if message.validate_only:
         return False
     return any(
-        resource.resource_type == BROKER_RESOURCE and any(config.name in CONFIGS for config in resource.configs)
+        resource.resource_type == BROKER_RESOURCE
+        and any(config.name in CONFIGS for config in resource.configs)
+        or resource.resource_type == TOPIC_RESOURCE
+        and resource.resource_name == OFFSETS_TOPIC
         for resource in message.resources
     )
+
+
+def deletes_offsets(message: Any) -> bool:
+    return OFFSETS_TOPIC in message.topic_names or any(topic.name == OFFSETS_TOPIC for topic in message.topics)
+
+
+def adds_partitions_of_offsets(message: Any) -> bool:
+    return not message.validate_only and any(topic.name == OFFSETS_TOPIC for topic in message.topics)
 
 
 def limits_known_clients(message: Any) -> bool:
@@ -81,6 +94,8 @@ def limits_known_clients(message: Any) -> bool:
 
 
 RULES = {
+    apis.DELETE_TOPICS.key: deletes_offsets,
+    apis.CREATE_PARTITIONS.key: adds_partitions_of_offsets,
     apis.ALTER_CONFIGS.key: changes_restricted_config,
     apis.INCREMENTAL_ALTER_CONFIGS.key: changes_restricted_config,
     apis.ALTER_CLIENT_QUOTAS.key: limits_known_clients,

@@ -10,19 +10,31 @@ from typing import Any
 
 import pytest
 
-from kcore.protocol.headers import decode_request_header
+from kcore.protocol import apis
+from kcore.protocol.apis import Api
+from kcore.protocol.headers import decode_request_header, encode_request
 from kcore.server.apis import TABLE
 from tests.fuzz.requests.arena import arena
 from tests.fuzz.requests.both_paths import comparable, without_append_times
 from tests.fuzz.requests.broker import Build, complaint
 from tests.fuzz.requests.judgement import is_well_formed
-from tests.fuzz.requests.restricted import decoded
-from tests.fuzz.requests.source import RequestSource
+from tests.fuzz.requests.restricted import decoded, is_restricted
+from tests.fuzz.requests.source import Request, RequestSource
+from tests.fuzz.requests.template import Template
 from tests.fuzz.requests.world import TOPICS, FetchSession, Member, Topic, World
 from tests.unit.record import batches
 
 REQUESTS = 1500
 REQUESTS_OF_BOTH = 700
+
+
+def broker_config(name: str, value: str) -> dict[str, Any]:
+    return {"resource_type": 4, "resource_name": "1", "configs": [{"name": name, "value": value}]}
+
+
+def quota(entity_type: str, name: str | None) -> dict[str, Any]:
+    operation = {"key": "producer_byte_rate", "value": 1.0, "remove": False}
+    return {"entity": [{"entity_type": entity_type, "entity_name": name}], "ops": [operation]}
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +109,25 @@ def test_times_of_append_are_left_out_and_nothing_else() -> None:
     assert without_append_times(plain) == plain
     answer: dict[str, Any] = {"throttle_time_ms": 3, "topics": [{"topic_id": b"x", "offset": 1}]}
     assert comparable(answer) == {"topics": [{"topic_id": b"", "offset": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "fields", "is_listed"),
+    [
+        (apis.DELETE_TOPICS, 5, {"topic_names": ["a", "__consumer_offsets"]}, True),
+        (apis.DELETE_TOPICS, 6, {"topics": [{"name": "__consumer_offsets"}]}, True),
+        (apis.DELETE_TOPICS, 5, {"topic_names": ["a"]}, False),
+        (apis.CREATE_PARTITIONS, 0, {"topics": [{"name": "__consumer_offsets", "count": 9}]}, True),
+        (apis.ALTER_CONFIGS, 1, {"resources": [broker_config("max.connections", "0")]}, True),
+        (apis.ALTER_CONFIGS, 1, {"resources": [broker_config("max.connections", "0")], "validate_only": True}, False),
+        (apis.ALTER_CONFIGS, 1, {"resources": [broker_config("num.io.threads", "1")]}, False),
+        (apis.ALTER_CLIENT_QUOTAS, 0, {"entries": [quota("client-id", None)]}, True),
+        (apis.ALTER_CLIENT_QUOTAS, 0, {"entries": [quota("client-id", "fuzzer")]}, True),
+        (apis.ALTER_CLIENT_QUOTAS, 0, {"entries": [quota("client-id", "another")]}, False),
+    ],
+)
+def test_requests_that_rightly_stop_the_service_are_not_sent(
+    api: Api, version: int, fields: dict[str, Any], is_listed: bool
+) -> None:
+    payload = encode_request(api, version, 1, "fuzzer", fields)
+    assert is_restricted(Request(1, Template(api, version), payload, [], False)) == is_listed
