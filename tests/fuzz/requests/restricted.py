@@ -67,10 +67,8 @@ def changes_restricted_config(message: Any) -> bool:
     if message.validate_only:
         return False
     return any(
-        resource.resource_type == BROKER_RESOURCE
-        and any(config.name in CONFIGS for config in resource.configs)
-        or resource.resource_type == TOPIC_RESOURCE
-        and resource.resource_name == OFFSETS_TOPIC
+        (resource.resource_type == BROKER_RESOURCE and any(config.name in CONFIGS for config in resource.configs))
+        or (resource.resource_type == TOPIC_RESOURCE and resource.resource_name == OFFSETS_TOPIC)
         for resource in message.resources
     )
 
