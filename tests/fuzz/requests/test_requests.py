@@ -24,8 +24,8 @@ from tests.fuzz.requests.template import Template
 from tests.fuzz.requests.world import TOPICS, FetchSession, Member, Topic, World
 from tests.unit.record import batches
 
-REQUESTS = 1500
-REQUESTS_OF_BOTH = 700
+REQUESTS = 3000
+REQUESTS_OF_BOTH = 1500
 
 
 def broker_config(name: str, value: str) -> dict[str, Any]:
