@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # Configuration
 
-Every configuration of Apache Kafka 3.9 is known by its name, type, default and valid values, so that a properties file
-of Kafka's starts unmodified. What nothing here goes by is marked **not used**; a broker warns of it once where it
-is set to something else than its default. This page is what `kcli configs docs` prints.
+Every configuration of Apache Kafka 4.3 is known by its name, type, default and valid values. So is what Kafka 4 has
+removed since 3.9. A properties file of either release starts unmodified. Options without effect are marked **not
+used**; a broker warns of one that is set to another value than its default. `kcli configs docs` prints this page.
 
 A name that is neither Kafka's nor a well-known plugin's is an error, which suggests a known name and says where the
 name was set: in which line of a file, or by which option. `kcli.config.unknown.keys=warn` ignores such names.
@@ -27,7 +27,11 @@ How a configuration is changed:
 - *per-broker*, *cluster-wide*: while it runs too, with `kcli configs alter --broker ID` or `--broker-defaults`, or any
   client's AlterConfigs. What is set that way is kept in the metadata store and beats the properties.
 
-Where it stands by itself, with the embedded metadata store, a broker has other defaults for a few: {embedded}.
+With the embedded metadata store, a broker is alone and has other defaults for a few: {embedded}.
+
+Differences from Apache Kafka 4.3:
+
+{differences}
 """
 CLIENT_INTRODUCTION = """\
 # Configuration of clients
@@ -67,6 +71,8 @@ TITLES = {
     "sasl": "SASL",
     "tls": "TLS",
     "remote_log": "Tiered storage",
+    "share": "Share groups",
+    "streams": "Streams groups",
 }
 TOPIC_TITLE = "Topics"
 
@@ -87,7 +93,7 @@ def reference(names: Collection[str] = ()) -> list[Section]:
     from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
 
     rows = []
-    for name in sorted(TOPIC_KEYS):
+    for name in sorted(name for name, key in TOPIC_KEYS.items() if not key.is_internal):
         row = _row("topic", TOPIC_KEYS[name], topic_documentation(name))
         row["broker_defaults"] = [synonym for synonym, _ in BROKER_SYNONYMS.get(name, ())]
         rows.append(row)
@@ -148,7 +154,7 @@ def markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
         from kcore.config.broker import EMBEDDED_DEFAULTS
 
         embedded = ", ".join(f"`{name}` {value}" for name, value in sorted(EMBEDDED_DEFAULTS.items()))
-        parts.append(INTRODUCTION.format(embedded=embedded))
+        parts.append(INTRODUCTION.format(embedded=embedded, differences=_differences()))
     for section in sections:
         if section.rows:
             is_topics = section.title == TOPIC_TITLE
@@ -177,6 +183,13 @@ def _table(section: Section, last_column: str, last_field: str = "mode") -> str:
         cells = (f"`{row['name']}`", _default(row["default"]), row["type"], row["valid_values"] or "", last, text)
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _differences() -> str:
+    from kcli.config_differences import DIFFERENCES, HEAD
+
+    lines = [HEAD, tuple("---" for _ in HEAD), *DIFFERENCES]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _default(value: str | None) -> str:

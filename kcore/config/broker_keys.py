@@ -1,8 +1,8 @@
 """Every broker configuration by name.
 
 The tables that a broker goes by are imported at once; those of which nearly nothing is used here (security, tiered
-storage, KRaft, ZooKeeper) when a name is not among the others, or when all are asked for: they would cost each start a
-millisecond.
+storage, KRaft, ZooKeeper, share and streams groups) when a name is not among the others, or when all are asked for:
+they would cost each start a millisecond.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class BrokerKeys:
                 remote_log_keys,
                 sasl_keys,
                 security_keys,
+                share_keys,
+                streams_keys,
                 tls_keys,
                 zookeeper_keys,
             )
@@ -87,6 +89,8 @@ class BrokerKeys:
                 sasl_keys.KEYS,
                 tls_keys.KEYS,
                 remote_log_keys.KEYS,
+                share_keys.KEYS,
+                streams_keys.KEYS,
             )
             self._lacks_rare_ones = False
         return self._keys

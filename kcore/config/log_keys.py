@@ -1,5 +1,5 @@
 """How logs are kept: segments, indexes, retention, flushing, timestamps, cleaning (ServerLogConfigs, CleanerConfig of
-Kafka 3.9).
+Kafka 4.3).
 
 Most of these are the defaults of topic configurations; `topic_keys.BROKER_SYNONYMS` says which.
 """
@@ -20,7 +20,7 @@ from kcore.config.definition import (
     ConfigKey,
     unused,
 )
-from kcore.config.topic_keys import CODECS, TIMESTAMP_TYPES
+from kcore.config.topic_keys import CODECS, HOUR_MS, TIMESTAMP_TYPES
 from kcore.config.validators import METADATA_VERSION, at_least, between, level_between, one_of, subset_of
 
 KEYS = (
@@ -54,7 +54,7 @@ KEYS = (
     unused("log.local.retention.ms", LONG, -2, at_least(-2), mode=CLUSTER_WIDE),
     unused("log.message.downconversion.enable", BOOLEAN, True, importance=LOW, mode=CLUSTER_WIDE),
     unused("log.message.format.version", STRING, "3.0-IV1", METADATA_VERSION),
-    ConfigKey("log.message.timestamp.after.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
+    ConfigKey("log.message.timestamp.after.max.ms", LONG, HOUR_MS, at_least(0), mode=CLUSTER_WIDE),
     ConfigKey("log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
     ConfigKey("log.message.timestamp.difference.max.ms", LONG, LONG_MAX, at_least(0), mode=CLUSTER_WIDE),
     ConfigKey("log.message.timestamp.type", STRING, "CreateTime", one_of(*TIMESTAMP_TYPES), mode=CLUSTER_WIDE),
@@ -72,5 +72,5 @@ KEYS = (
     ConfigKey("log.segment.delete.delay.ms", LONG, 60_000, at_least(0), HIGH, CLUSTER_WIDE),
     ConfigKey("log.validation.header.only", BOOLEAN, False, importance=LOW),
     ConfigKey("message.max.bytes", INT, 1_048_588, at_least(0), HIGH, CLUSTER_WIDE),
-    ConfigKey("num.recovery.threads.per.data.dir", INT, 1, at_least(1), HIGH, CLUSTER_WIDE),
+    ConfigKey("num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE),
 )

@@ -1,6 +1,6 @@
 """Metrics, the endpoint that serves them, the windows that quotas are measured over.
 
-MetricConfigs and QuotaConfig of Kafka 3.9; the endpoint is our own, as Kafka reports by JMX.
+MetricConfigs and QuotaConfig of Kafka 4.3; the endpoint is our own, as Kafka reports by JMX.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ KEYS = (
     ConfigKey("controller.quota.window.size.seconds", INT, 1, at_least(1), LOW),
     unused("kafka.metrics.polling.interval.secs", INT, 10, at_least(1), LOW),
     unused("kafka.metrics.reporters", LIST, (), importance=LOW),
-    unused("metric.reporters", LIST, (), importance=LOW, mode=CLUSTER_WIDE),
+    unused(
+        "metric.reporters", LIST, ("org.apache.kafka.common.metrics.JmxReporter",), importance=LOW, mode=CLUSTER_WIDE
+    ),
     ConfigKey("metrics.connection.timeout.ms", INT, 10_000, at_least(1), LOW),
     ConfigKey("metrics.host", STRING, "127.0.0.1"),
     ConfigKey("metrics.max.connections", INT, 16, at_least(1), LOW),

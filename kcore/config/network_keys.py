@@ -1,4 +1,4 @@
-"""Listeners, sockets, connections and request threads (SocketServerConfigs of Kafka 3.9).
+"""Listeners, sockets, connections and request threads (SocketServerConfigs of Kafka 4.3).
 
 One default differs on purpose: socket buffers are left to the kernel's autotuning (-1), because a fixed one only
 makes them smaller. Kafka's stock files set 102400, its old default, so that value in a file counts as unset.

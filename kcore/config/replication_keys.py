@@ -1,4 +1,4 @@
-"""Replicas, leaders and stopping in good order (ReplicationConfigs of Kafka 3.9)."""
+"""Replicas, leaders and stopping in good order (ReplicationConfigs of Kafka 4.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = (
     unused("leader.imbalance.per.broker.percentage", INT, 10, importance=HIGH),
     ConfigKey("min.insync.replicas", INT, 1, at_least(1), HIGH, CLUSTER_WIDE),
     unused("num.replica.alter.log.dirs.threads", INT, None, importance=HIGH),
-    unused("num.replica.fetchers", INT, 1, importance=HIGH, mode=CLUSTER_WIDE),
+    unused("num.replica.fetchers", INT, 1, at_least(1), HIGH, mode=CLUSTER_WIDE),
     unused("replica.fetch.backoff.ms", INT, 1000, at_least(0)),
     unused("replica.fetch.max.bytes", INT, 1_048_576, at_least(0)),
     unused("replica.fetch.min.bytes", INT, 1, importance=HIGH),

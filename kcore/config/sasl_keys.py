@@ -1,4 +1,4 @@
-"""Authentication with SASL (SaslConfigs, BrokerSecurityConfigs of Kafka 3.9).
+"""Authentication with SASL (SaslConfigs, BrokerSecurityConfigs of Kafka 4.3).
 
 No listener speaks SASL in this version: all of it is accepted and unused.
 """
@@ -6,6 +6,7 @@ No listener speaks SASL in this version: all of it is accepted and unused.
 from __future__ import annotations
 
 from kcore.config.definition import (
+    BOOLEAN,
     CLASS,
     DOUBLE,
     HIGH,
@@ -19,6 +20,9 @@ from kcore.config.definition import (
     STRING,
     unused,
 )
+from kcore.config.validators import between, one_of_any_case
+
+OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer"
 
 KEYS = (
     unused("sasl.client.callback.handler.class", CLASS, None),
@@ -42,13 +46,37 @@ KEYS = (
     unused("sasl.login.retry.backoff.ms", LONG, 100, importance=LOW),
     unused("sasl.mechanism.controller.protocol", STRING, "GSSAPI", importance=HIGH),
     unused("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", mode=PER_BROKER),
+    unused("sasl.oauthbearer.assertion.algorithm", STRING, "RS256", one_of_any_case("ES256", "RS256")),
+    unused("sasl.oauthbearer.assertion.claim.aud", STRING, None),
+    unused("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, between(0, 86_400), LOW),
+    unused("sasl.oauthbearer.assertion.claim.iss", STRING, None),
+    unused("sasl.oauthbearer.assertion.claim.jti.include", BOOLEAN, False),
+    unused("sasl.oauthbearer.assertion.claim.nbf.seconds", INT, 60, between(0, 3600), LOW),
+    unused("sasl.oauthbearer.assertion.claim.sub", STRING, None),
+    unused("sasl.oauthbearer.assertion.file", STRING, None),
+    unused("sasl.oauthbearer.assertion.private.key.file", STRING, None),
+    unused("sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None),
+    unused("sasl.oauthbearer.assertion.template.file", STRING, None),
+    unused("sasl.oauthbearer.client.credentials.client.id", STRING, None),
+    unused("sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None),
     unused("sasl.oauthbearer.clock.skew.seconds", INT, 30, importance=LOW),
-    unused("sasl.oauthbearer.expected.audience", LIST, None, importance=LOW),
-    unused("sasl.oauthbearer.expected.issuer", STRING, None, importance=LOW),
+    unused("sasl.oauthbearer.expected.audience", LIST, (), importance=HIGH),
+    unused("sasl.oauthbearer.expected.issuer", STRING, None, importance=HIGH),
     unused("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, importance=LOW),
     unused("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, importance=LOW),
     unused("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, importance=LOW),
     unused("sasl.oauthbearer.jwks.endpoint.url", STRING, None),
+    unused(
+        "sasl.oauthbearer.jwt.retriever.class",
+        CLASS,
+        f"{OAUTHBEARER}.DefaultJwtRetriever",
+    ),
+    unused(
+        "sasl.oauthbearer.jwt.validator.class",
+        CLASS,
+        f"{OAUTHBEARER}.DefaultJwtValidator",
+    ),
+    unused("sasl.oauthbearer.scope", STRING, None),
     unused("sasl.oauthbearer.scope.claim.name", STRING, "scope", importance=LOW),
     unused("sasl.oauthbearer.sub.claim.name", STRING, "sub", importance=LOW),
     unused("sasl.oauthbearer.token.endpoint.url", STRING, None),

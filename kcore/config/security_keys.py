@@ -1,4 +1,4 @@
-"""Authorization, principals, delegation tokens (BrokerSecurityConfigs, DelegationTokenManagerConfigs of Kafka 3.9)."""
+"""Authorization, principals, delegation tokens (BrokerSecurityConfigs, DelegationTokenManagerConfigs of Kafka 4.3)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,20 @@
-"""Who a broker is, where its files and metadata lie, which topics it makes, what limits a client (Kafka 3.9)."""
+"""Who a broker is, where its files and metadata lie, which topics it makes, what limits a client (Kafka 4.3)."""
 
 from __future__ import annotations
 
-from kcore.config.definition import BOOLEAN, CLASS, CLUSTER_WIDE, HIGH, INT, LIST, LOW, STRING, ConfigKey, unused
+from kcore.config.definition import (
+    BOOLEAN,
+    CLASS,
+    CLUSTER_WIDE,
+    HIGH,
+    INT,
+    LIST,
+    LOW,
+    PER_BROKER,
+    STRING,
+    ConfigKey,
+    unused,
+)
 from kcore.config.validators import METADATA_VERSION, at_least, one_of, subset_of
 
 KEYS = (
@@ -12,6 +24,8 @@ KEYS = (
     ConfigKey("broker.id", INT, -1, importance=HIGH),
     ConfigKey("broker.id.generation.enable", BOOLEAN, True),
     ConfigKey("broker.rack", STRING, None),
+    unused("config.providers", LIST, (), importance=LOW, mode=CLUSTER_WIDE),
+    unused("cordoned.log.dirs", LIST, (), mode=PER_BROKER),
     ConfigKey("create.topic.policy.class.name", CLASS, None, importance=LOW),
     unused("delete.records.purgatory.purge.interval.requests", INT, 1),
     ConfigKey("delete.topic.enable", BOOLEAN, True, importance=HIGH),

@@ -1,4 +1,4 @@
-"""Certificates and ciphers (SslConfigs of Kafka 3.9).
+"""Certificates and ciphers (SslConfigs of Kafka 4.3).
 
 No listener speaks TLS in this version: all of it is accepted and unused.
 """

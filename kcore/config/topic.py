@@ -63,12 +63,12 @@ class TopicConfig:
         return value
 
     def _spread_timestamp_difference(self) -> None:
-        """The older bound counts where the newer two are not set (KIP-937)."""
+        """The bound of Kafka 3.9 counts where the two newer ones are not set (KIP-937)."""
         difference = self._values["message.timestamp.difference.max.ms"]
         if difference == LONG_MAX:
             return
         for name in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"):
-            if self._values[name] == LONG_MAX:
+            if name not in self.overrides and not self._broker.is_set(f"log.{name}"):
                 self._values[name] = difference
 
 

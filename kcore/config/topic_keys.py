@@ -1,4 +1,8 @@
-"""The configurations of a topic, and the broker configurations that give their defaults (LogConfig of Kafka 3.9)."""
+"""The configurations of a topic, and the broker configurations that give their defaults (LogConfig of Kafka 4.3).
+
+Kafka 4 has removed three configurations that topics and clients of 3.9 may still set. They are internal here: accepted,
+and shown where they are set.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +42,27 @@ MINUTE_MS = 60_000
 
 
 def topic_key(
-    name: str, type: int, default: ConfigValue, validator: Validator | None = None, importance: str = MEDIUM
+    name: str,
+    type: int,
+    default: ConfigValue,
+    validator: Validator | None = None,
+    importance: str = MEDIUM,
+    is_internal: bool = False,
 ) -> ConfigKey:
     """A configuration of a topic takes effect on every broker at once."""
-    return ConfigKey(name, type, default, validator, importance, CLUSTER_WIDE)
+    return ConfigKey(name, type, default, validator, importance, CLUSTER_WIDE, is_internal=is_internal)
 
 
 def unused_topic_key(
-    name: str, type: int, default: ConfigValue, validator: Validator | None = None, importance: str = MEDIUM
+    name: str,
+    type: int,
+    default: ConfigValue,
+    validator: Validator | None = None,
+    importance: str = MEDIUM,
+    is_internal: bool = False,
 ) -> ConfigKey:
     """One that is kept and shown, but that nothing here goes by."""
-    return unused(name, type, default, validator, importance, CLUSTER_WIDE)
+    return unused(name, type, default, validator, importance, CLUSTER_WIDE, is_internal)
 
 
 KEYS = (
@@ -68,11 +82,11 @@ KEYS = (
     unused_topic_key("local.retention.ms", LONG, -2, at_least(-2)),
     unused_topic_key("max.compaction.lag.ms", LONG, LONG_MAX, at_least(1)),
     topic_key("max.message.bytes", INT, 1_048_588, at_least(0)),
-    unused_topic_key("message.downconversion.enable", BOOLEAN, True, importance=LOW),
-    unused_topic_key("message.format.version", STRING, "3.0-IV1", METADATA_VERSION),
-    topic_key("message.timestamp.after.max.ms", LONG, LONG_MAX, at_least(0)),
+    unused_topic_key("message.downconversion.enable", BOOLEAN, True, importance=LOW, is_internal=True),
+    unused_topic_key("message.format.version", STRING, "3.0-IV1", METADATA_VERSION, is_internal=True),
+    topic_key("message.timestamp.after.max.ms", LONG, HOUR_MS, at_least(0)),
     topic_key("message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0)),
-    topic_key("message.timestamp.difference.max.ms", LONG, LONG_MAX, at_least(0)),
+    topic_key("message.timestamp.difference.max.ms", LONG, LONG_MAX, at_least(0), is_internal=True),
     topic_key("message.timestamp.type", STRING, "CreateTime", one_of(*TIMESTAMP_TYPES)),
     unused_topic_key("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1)),
     unused_topic_key("min.compaction.lag.ms", LONG, 0, at_least(0)),

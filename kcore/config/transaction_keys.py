@@ -1,4 +1,4 @@
-"""Transactions and idempotent producers (TransactionLogConfig, TransactionStateManagerConfig of Kafka 3.9)."""
+"""Transactions and idempotent producers (TransactionLogConfig, TransactionStateManagerConfig of Kafka 4.3)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from kcore.config.definition import BOOLEAN, CLUSTER_WIDE, HIGH, INT, LOW, SHORT
 from kcore.config.validators import at_least
 
 KEYS = (
+    unused("add.partitions.to.txn.retry.backoff.max.ms", INT, 100, at_least(0), HIGH),
+    unused("add.partitions.to.txn.retry.backoff.ms", INT, 20, at_least(1), HIGH),
     ConfigKey("producer.id.expiration.check.interval.ms", INT, 600_000, at_least(1), LOW, is_internal=True),
     ConfigKey("producer.id.expiration.ms", INT, 86_400_000, at_least(1), LOW, CLUSTER_WIDE),
     unused("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10_000, at_least(1), LOW),
@@ -17,5 +19,6 @@ KEYS = (
     ConfigKey("transaction.state.log.num.partitions", INT, 50, at_least(1), HIGH),
     ConfigKey("transaction.state.log.replication.factor", SHORT, 3, at_least(1), HIGH),
     ConfigKey("transaction.state.log.segment.bytes", INT, 104_857_600, at_least(1), HIGH),
+    unused("transaction.two.phase.commit.enable", BOOLEAN, False, importance=LOW),
     unused("transactional.id.expiration.ms", INT, 604_800_000, at_least(1), HIGH),
 )

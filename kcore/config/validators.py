@@ -98,12 +98,6 @@ def _voters(name: str, value: ConfigValue) -> None:
         raise invalid(name, value, "entry must be non null")
 
 
-def _pool_size(name: str, value: ConfigValue) -> None:
-    assert isinstance(value, int)
-    if value < -1 or value == 0:
-        raise invalid(name, value, "Value can be -1 or greater than 0")
-
-
 def _version(name: str, value: ConfigValue) -> None:
     from kcore.config.metadata_versions import is_version
 
@@ -139,5 +133,4 @@ QUORUM_VOTERS = Validator("non-empty list", _voters)
 THROTTLED_REPLICAS = Validator(REPLICA_PAIRS, _throttled_replicas)
 # Kafka leaves every size to the operating system; one that no system takes is better refused at once.
 BUFFER_SIZE = Validator("[1,...] or -1", _buffer_size)
-POOL_SIZE = Validator("[1,...] or -1, for remote.log.manager.thread.pool.size", _pool_size)
 METADATA_VERSION = Validator("the name of a release, such as 3.9 or 3.9-IV0", _version)

@@ -49,12 +49,12 @@ def describe_topic(
     *,
     documented: bool = False,
 ) -> list[Entry]:
-    """All configurations of a topic, or those of the `wanted` names, sorted by name."""
+    """All configurations of a topic, or those of the `wanted` names, sorted by name; internal ones where set."""
     config = TopicConfig(broker, overrides)
     entries = [
         _describe_topic_key(broker, config, TOPIC_KEYS[name])
         for name in sorted(TOPIC_KEYS)
-        if not wanted or name in wanted
+        if (not wanted or name in wanted) and (not TOPIC_KEYS[name].is_internal or name in overrides)
     ]
     if documented:
         from kcore.config.documentation import topic_documentation

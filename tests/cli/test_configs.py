@@ -44,7 +44,7 @@ def test_the_options_of_kafka_configs(kcli: Kcli, tmp_path: Path) -> None:
     described = kcli("configs", "--describe", *place, "--all")
     assert described.stdout.startswith("All configs for topic cfg-kafka are:\n  cleanup.policy=delete sensitive=false ")
     assert "\n  segment.bytes=4096 sensitive=false " in described.stdout
-    assert len(described.stdout.splitlines()) == 37
+    assert len(described.stdout.splitlines()) == 34
 
 
 def test_json_has_stable_keys(kcli: Kcli) -> None:

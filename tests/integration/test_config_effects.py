@@ -246,6 +246,14 @@ def test_timestamp_type_says_whose_clock_counts(cluster: Cluster) -> None:
     assert timestamp_ms > an_hour_ago + HOUR_MS // 2
 
 
+def test_a_timestamp_is_an_hour_ahead_at_most_without_any_configuration(cluster: Cluster) -> None:
+    cluster.create("an-hour-ahead")
+    assert cluster.produce("an-hour-ahead", timestamp_ms=now_ms() + HOUR_MS) is None
+    error = cluster.produce("an-hour-ahead", timestamp_ms=now_ms() + 2 * HOUR_MS)
+    assert error is not None
+    assert error.code() == KafkaError.INVALID_TIMESTAMP
+
+
 @pytest.mark.parametrize(
     ("name", "shift_ms"),
     [

@@ -21,6 +21,8 @@ BROKER_TABLES = (
     "sasl",
     "tls",
     "remote_log",
+    "share",
+    "streams",
 )
 NOT_USED = "Not used here."
 

@@ -45,7 +45,7 @@ TEXTS = {
         "CreateTime only."
     ),
     "message.timestamp.difference.max.ms": (
-        "The older configuration of both timestamp bounds; it counts where the newer ones are not set."
+        "Kafka 3.9's configuration of both timestamp bounds. It is used for a bound that is not set."
     ),
     "message.timestamp.type": (
         "Whether a record keeps its producer's timestamp (CreateTime) or gets the broker's (LogAppendTime)."

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kcore.config.broker import BrokerConfig
-from kcore.config.definition import ConfigException
+from kcore.config.definition import LONG_MAX, ConfigException
 from kcore.config.topic import TopicConfig
 
 HOUR_MS = 3_600_000
@@ -47,6 +47,22 @@ def test_the_older_timestamp_bound_counts_where_the_newer_ones_are_not_set() -> 
     )
     assert config["message.timestamp.before.max.ms"] == 100
     assert config["message.timestamp.after.max.ms"] == 5
+
+
+@pytest.mark.parametrize(
+    ("broker", "after_ms"),
+    [
+        ({}, HOUR_MS),
+        ({"log.message.timestamp.difference.max.ms": "100"}, 100),
+        (
+            {"log.message.timestamp.difference.max.ms": "100", "log.message.timestamp.after.max.ms": str(HOUR_MS)},
+            HOUR_MS,
+        ),
+        ({"log.message.timestamp.after.max.ms": str(LONG_MAX)}, LONG_MAX),
+    ],
+)
+def test_how_far_a_timestamp_may_be_ahead(broker: dict[str, str], after_ms: int) -> None:
+    assert TopicConfig(BrokerConfig(broker))["message.timestamp.after.max.ms"] == after_ms
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_a_topics_configuration_says_where_it_comes_from(client: RawClient, vers
     result = describe(client, version, TOPIC, f"configured-{version}", include_synonyms=True)
     assert result.error_code == 0
     configs = {config.name: config for config in result.configs}
-    assert len(configs) == 36
+    assert len(configs) == 33
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1234", TOPIC_CONFIG)
     assert [(row.name, row.value, row.source) for row in configs["retention.ms"].synonyms] == [
         ("retention.ms", "1234", TOPIC_CONFIG)

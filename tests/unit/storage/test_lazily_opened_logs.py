@@ -334,7 +334,7 @@ class TestManager:
         manager.shutdown()
 
     def test_checkpoints_that_would_say_the_same_are_not_written(self) -> None:
-        disk = MemoryDisk(now_ms=1_000_000)
+        disk = MemoryDisk(now_ms=2_000_000_000_000)
         manager = self.start(disk, "/data")
         log = manager.get_or_create_log("orders", 0, self.TOPIC_ID)
         names = ("replication-offset-checkpoint", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint")

@@ -1,8 +1,6 @@
 // Prints what Kafka says of its broker and topic configurations as JSON, by name: type, default, importance, mode
 // (KIP-226), valid values, whether it is internal; then the broker configurations behind each topic configuration:
-//   bin/kafka-jars 3.9.2
-//   javac -cp '.cache/kafka/3.9.2/*' -d /tmp tests/vectors/config/DumpConfigDefinitions.java
-//   java -cp '.cache/kafka/3.9.2/*:/tmp' DumpConfigDefinitions > tests/vectors/config/kafka-3.9.2.json
+//   java -cp "$(bin/kafka-jars 4.3.1)" tests/vectors/config/DumpConfigDefinitions.java > tests/vectors/config/kafka-4.3.1.json
 
 import java.util.List;
 import java.util.Map;
@@ -22,7 +20,24 @@ public class DumpConfigDefinitions {
         return '"' + text.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }
 
-    private static final Map<String, String> MODES = kafka.server.DynamicBrokerConfig$.MODULE$.dynamicConfigUpdateModes();
+    private static final Map<String, String> MODES = modes();
+
+    /** By reflection: a Scala object in 3.9, a Java class elsewhere in 4.3. */
+    @SuppressWarnings("unchecked")
+    private static Map<String, String> modes() {
+        try {
+            try {
+                Class<?> ofJava = Class.forName("org.apache.kafka.server.config.DynamicBrokerConfig");
+                return (Map<String, String>) ofJava.getMethod("dynamicConfigUpdateModes").invoke(null);
+            } catch (ClassNotFoundException older) {
+                Class<?> ofScala = Class.forName("kafka.server.DynamicBrokerConfig$");
+                Object module = ofScala.getField("MODULE$").get(null);
+                return (Map<String, String>) ofScala.getMethod("dynamicConfigUpdateModes").invoke(module);
+            }
+        } catch (ReflectiveOperationException failure) {
+            throw new IllegalStateException(failure);
+        }
+    }
 
     private static String row(Map.Entry<String, ConfigKey> entry, boolean isTopic) {
         ConfigKey key = entry.getValue();
