@@ -97,17 +97,17 @@ def exchange(port: int, frame: bytes, timeout_s: float = 30.0) -> bytes:
 class Broker:
     """`kcli server-start` on a directory of its own, as a process of its own."""
 
-    def __init__(self, directory: Path, overrides: dict[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, overrides: dict[str, str] | None = None, *, checkout: Path = ROOT) -> None:
         self.directory = directory
         self.port = free_port()
-        # The tree that this file lies in, whatever is installed.
+        # The tree that this file is in unless another is named, whatever is installed.
         command = [sys.executable, "-m", "kcli", "server-start", "--port", str(self.port)]
         command += ["--data-dir", str(directory)]
         for name, value in (overrides or {}).items():
             command += ["--override", f"{name}={value}"]
         self.log = (directory.parent / f"{directory.name}.log").open("wb")
         started = time.monotonic()
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log, cwd=ROOT)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log, cwd=checkout)
         self.start_s = self._first_answer(started)
 
     def _first_answer(self, started: float) -> float:

@@ -76,6 +76,7 @@ cdef class Processor:
     cdef int64_t now_ns              # when the last wait ended
     cdef int64_t waiting_since_ns    # for other threads to read; 0 while there is something to do
     cdef int64_t clock_ns            # the clock when it was last looked at
+    cdef int64_t rested_ns           # when it last gave its core up, by waiting or `give_way`
     cdef int64_t trim_due_ns
     cdef int64_t free_buffer_bytes   # of the pool, for other threads to read
     cdef Response scratch        # what native handlers fill, one request after another
@@ -90,6 +91,7 @@ cdef class Processor:
     cdef void loop(self) noexcept nogil
     cdef int64_t look_at_clock(self) noexcept nogil
     cdef int wait(self, epoll_event* events) noexcept nogil
+    cdef void give_way(self) noexcept nogil
     cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil
     cdef void on_event(self, const epoll_event* event) noexcept nogil
     cdef void on_message(self, ProcessorMessage* message) noexcept nogil

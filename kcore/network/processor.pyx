@@ -69,6 +69,9 @@ from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, By
 cdef extern from "<endian.h>" nogil:
     uint32_t be32toh(uint32_t)
 
+cdef extern from "<sched.h>" nogil:
+    int sched_yield()
+
 cdef extern from "<unistd.h>" nogil:
     int close_descriptor "close"(int descriptor)
 
@@ -80,6 +83,8 @@ cdef enum:
     MEASURED_BYTES = 16 * 1024
     UNSENT_PARTS = 256
     LONGEST_WAIT_MS = 60000
+    STRETCH_NS = 250000          # of work, after which a processor yields its core
+    REST_NS = 20000              # a wait of this length has let others run
     NANOSECONDS_PER_MS = 1000000
 
 
@@ -176,6 +181,7 @@ cdef class Processor:
         block_signals()
         inbox_set_reader(&self.inbox)
         while True:
+            self.give_way()
             ready = self.wait(events)
             for i in range(ready):
                 self.on_event(&events[i])
@@ -190,6 +196,16 @@ cdef class Processor:
             if atomic_load_32(&self.draining) and self.is_drained():
                 break
         self.close_everything()
+
+    cdef void give_way(self) noexcept nogil:
+        """Lets other threads run after a stretch without rest.
+
+        The scheduler changes threads at its ticks only, several milliseconds apart. Processors that compete for a core
+        would each run for that long, while the connections of the others wait.
+        """
+        if self.clock_ns - self.rested_ns >= STRETCH_NS:
+            sched_yield()
+            self.rested_ns = self.look_at_clock()
 
     cdef int64_t look_at_clock(self) noexcept nogil:
         self.clock_ns = self.disk.monotonic_ns(self.disk.context)
@@ -208,6 +224,8 @@ cdef class Processor:
         if timeout_ms != 0:
             atomic_store_64(&self.waiting_since_ns, 0)
             count(&self.counters.idle_ns, self.now_ns - started_ns)
+            if self.now_ns - started_ns >= REST_NS:
+                self.rested_ns = self.now_ns
         return ready
 
     cdef int wait_timeout_ms(self, int64_t now_ns) noexcept nogil:

@@ -12,6 +12,8 @@
  *                                                   writes a fetch offset into the frame: O, O + K, ... and O again from the end
  *         [--for S]                                 ends after S seconds instead, however many were sent and answered
  *         [--interval-us N]                         each connection sends no sooner than N us after its last request
+ *         [--rate N]                                N requests a second in all, at times fixed beforehand, the connections in turn.
+ *                                                   Latency counts from that time: a late answer delays the requests behind it
  *
  * It connects to 127.0.0.1 and nowhere else, and its loops are bounded in count and time.
  */
@@ -58,6 +60,7 @@ struct options {
     uint32_t offset_at; /* 0: no offset is written */
     uint64_t offset_start, offset_step, offset_end;
     uint64_t interval_ns;
+    uint64_t rate; /* 0: each connection sends when it may */
 };
 
 struct connection {
@@ -84,6 +87,7 @@ struct load {
     uint8_t *buffer;
     int epoll, timer;
     uint64_t started, begun, answered, bytes_sent, bytes_received;
+    uint64_t ticks; /* with --rate: requests that came due */
 };
 
 static struct options defaults(void) {
@@ -116,7 +120,7 @@ static struct options parse(int count, char **arguments) {
         {"port", 1, 0, 'p'},       {"frame", 1, 0, 'f'},        {"connections", 1, 0, 'c'}, {"depth", 1, 0, 'd'},
         {"requests", 1, 0, 'n'},   {"seconds", 1, 0, 's'},      {"error-at", 1, 0, 'e'},    {"offset-at", 1, 0, 'o'},
         {"offset-step", 1, 0, 'k'}, {"offset-start", 1, 0, 'b'}, {"offset-end", 1, 0, 'l'},  {"interval-us", 1, 0, 'i'},
-        {"for", 1, 0, 't'},        {0, 0, 0, 0}};
+        {"for", 1, 0, 't'},        {"rate", 1, 0, 'r'},         {0, 0, 0, 0}};
     struct options options = defaults();
     int name;
     while ((name = getopt_long(count, arguments, "", names, NULL)) != -1) {
@@ -136,6 +140,7 @@ static struct options parse(int count, char **arguments) {
         case 'b': options.offset_start = number("offset-start", optarg, 0, INT64_MAX); break;
         case 'l': options.offset_end = number("offset-end", optarg, 1, INT64_MAX); break;
         case 'i': options.interval_ns = 1000 * number("interval-us", optarg, 1, 60000000u); break;
+        case 'r': options.rate = number("rate", optarg, 1, 1000000u); break;
         case 't':
             options.lasting_seconds = number("for", optarg, 1, 3600);
             options.requests = UINT64_MAX;
@@ -143,6 +148,7 @@ static struct options parse(int count, char **arguments) {
         default: exit(2);
         }
     }
+    if (options.rate != 0 && options.interval_ns != 0) die("kload: --rate and --interval-us exclude each other");
     if (options.port == 0 || options.frame_count == 0 || optind != count) {
         fprintf(stderr, "kload: usage: kload --port P --frame FILE [options]\n");
         exit(2);
@@ -183,6 +189,11 @@ static void open_connection(struct load *load, uint32_t index) {
     watch(load, index, false, EPOLL_CTL_ADD);
 }
 
+/* With --rate: when the request of this number is to be sent. */
+static uint64_t due_at(const struct load *load, uint64_t tick) {
+    return load->started + tick * 1000000000u / load->options.rate;
+}
+
 static bool may_begin(const struct load *load, const struct connection *connection, uint64_t now) {
     return load->begun < load->options.requests && now >= connection->due_ns &&
            connection->next_request - connection->next_answer < load->options.depth;
@@ -198,10 +209,16 @@ static void begin_request(struct load *load, struct connection *connection, uint
             connection->offset = options->offset_start;
         }
     }
-    connection->sent_at[connection->next_request % options->depth] = now;
+    uint64_t counted_from = options->rate != 0 ? connection->due_ns : now;
+    connection->sent_at[connection->next_request % options->depth] = counted_from;
     connection->next_request++;
     load->begun++;
-    connection->due_ns = options->interval_ns != 0 ? now + options->interval_ns : 0;
+    if (options->rate != 0) {
+        uint64_t index = (uint64_t)(connection - load->connections);
+        connection->due_ns = due_at(load, index + (uint64_t)connection->next_request * options->connections);
+    } else {
+        connection->due_ns = options->interval_ns != 0 ? now + options->interval_ns : 0;
+    }
 }
 
 /* Sends what may be sent: the rest of a request that is going out, then new ones up to the depth. */
@@ -291,15 +308,21 @@ static void receive_answers(struct load *load, uint32_t index) {
     } while (size == RECEIVE_SIZE);
 }
 
-/* With --interval-us: wakes when the next connection is due. */
-static void arm_timer(struct load *load) {
+/* With --interval-us: the first time at which a connection may send again. */
+static uint64_t earliest_due(const struct load *load) {
     uint64_t earliest = UINT64_MAX;
-    if (load->begun == load->options.requests) return;
     for (uint32_t index = 0; index < load->options.connections; index++) {
         const struct connection *connection = &load->connections[index];
         bool has_room = connection->next_request - connection->next_answer < load->options.depth;
         if (connection->sent == 0 && has_room && connection->due_ns < earliest) earliest = connection->due_ns;
     }
+    return earliest;
+}
+
+/* Wakes when the next connection is due. */
+static void arm_timer(struct load *load) {
+    if (load->begun == load->options.requests) return;
+    uint64_t earliest = load->options.rate != 0 ? due_at(load, load->ticks) : earliest_due(load);
     if (earliest == UINT64_MAX) return;
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(earliest / 1000000000u),
                                            .tv_nsec = (long)(earliest % 1000000000u)}};
@@ -310,6 +333,13 @@ static void arm_timer(struct load *load) {
 static void timer_fired(struct load *load) {
     uint64_t expirations;
     if (read(load->timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN) die("kload: the timer was lost");
+    if (load->options.rate != 0) {
+        /* A connection that still waits for an answer sends its request behind it. */
+        for (uint64_t now = now_ns(); due_at(load, load->ticks) <= now; load->ticks++) {
+            send_requests(load, (uint32_t)(load->ticks % load->options.connections));
+        }
+        return;
+    }
     for (uint32_t index = 0; index < load->options.connections; index++) send_requests(load, index);
 }
 
@@ -318,9 +348,12 @@ static void run(struct load *load) {
     uint64_t seconds = options->lasting_seconds != 0 ? options->lasting_seconds : options->seconds;
     uint64_t deadline = load->started + seconds * 1000000000u;
     struct epoll_event events[256];
-    for (uint32_t index = 0; index < options->connections; index++) send_requests(load, index);
+    for (uint32_t index = 0; index < options->connections; index++) {
+        if (options->rate != 0) load->connections[index].due_ns = due_at(load, index);
+        send_requests(load, index);
+    }
     while (load->answered < options->requests) {
-        if (options->interval_ns != 0) arm_timer(load);
+        if (options->interval_ns != 0 || options->rate != 0) arm_timer(load);
         int count = epoll_wait(load->epoll, events, 256, 1000);
         if (count < 0 && errno != EINTR) die("kload: epoll_wait");
         for (int event = 0; event < count; event++) {
