@@ -57,7 +57,8 @@ cdef struct Connection:
     int64_t throttled_until_ns
     int64_t network_ns           # spent on it and not yet charged to a request, where request time has quotas
     bint maybe_readable
-    bint ended                   # the client will send no more
+    bint ended                   # the client will send no more, and all of it was received
+    bint peer_closed             # the client will send no more; there may be requests that it sent before
     bint close_after_send
     Listed listed
     Connection* listed_next

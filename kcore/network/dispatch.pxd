@@ -23,6 +23,7 @@ cdef struct NativeRequest:
     size_t size
     size_t body                  # position of the body within the frame, past the header and its tagged fields
     int64_t received_ns
+    bint peer_closed             # the client had closed its side before the request was taken up
     const uint8_t* user          # whose connection it is: the principal's name
     int32_t user_size
     # Only where request time has quotas, and 0 otherwise (`request_percentage`):

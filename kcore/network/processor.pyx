@@ -6,7 +6,8 @@ all frames of a turn leave with one send. Nothing later on a connection is execu
 an answer is unsent, so that responses leave in the order of requests.
 
 A muted connection keeps EPOLLIN until its socket becomes readable: the usual client waits for its answer, and muting it
-costs no system call. Only then is EPOLLIN dropped, and armed again when the connection goes on.
+costs no system call. Only then is EPOLLIN dropped, and armed again when the connection goes on. EPOLLRDHUP stays until the
+client closes its side: requests that are taken up later say so (`peer_closed`), for what they are worth to the group coordinator.
 
 A connection whose frame needs memory while none is left (MemoryPool) is muted without EPOLLIN: the socket's own buffer
 fills, and its client waits. It goes on, in its order, when memory was granted to it.
@@ -60,7 +61,7 @@ from kcore.network.selector cimport (
 )
 from kcore.network.throttle_queue cimport throttle_add, throttle_first, throttle_free, throttle_remove
 from kcore.platform.disk cimport Disk
-from kcore.platform.epoll cimport EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, epoll_event, eventfd_read
+from kcore.platform.epoll cimport EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP, epoll_event, eventfd_read
 from kcore.platform.signals cimport block_signals
 from kcore.quota.client_quota_manager cimport QUOTA_REQUEST, ClientQuotaManager
 from kcore.platform.sync cimport atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64
@@ -257,6 +258,8 @@ cdef class Processor:
         connection = table_find(&self.table, event.data.u64)
         if connection == NULL:
             return
+        if event.events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP):
+            connection.peer_closed = True
         if connection.handshaking:
             self.shake_hands(connection)
             return
@@ -324,8 +327,8 @@ cdef class Processor:
         atomic_add_64(self.connection_count, 1)
         count(&self.counters.connections_opened, 1)
         count(&self.listener_counters[connection.listener].opened, 1)
-        connection.interest = EPOLLIN
-        if not selector_add(&self.selector, stream.socket, connection.id, EPOLLIN):
+        connection.interest = EPOLLIN | EPOLLRDHUP
+        if not selector_add(&self.selector, stream.socket, connection.id, connection.interest):
             self.close(connection)
             return
         self.shake_hands(connection)
@@ -471,7 +474,7 @@ cdef class Processor:
         if status == RECEIVE_STARVED:
             self.wait_for_memory(connection)
         elif status == RECEIVE_END:
-            connection.ended = True
+            connection.ended = connection.peer_closed = True
         elif status == RECEIVE_DRAINED and (received == 0 or connection.expected_bytes <= RECEIVE_CHUNK):
             # In the middle of a large frame the client is sending at this moment: it is worth asking once more.
             connection.maybe_readable = connection.stream.has_buffered(connection.stream)
@@ -522,6 +525,7 @@ cdef class Processor:
         request.connection = connection.id
         request.listener = connection.listener
         request.received_ns = connection.received_ns
+        request.peer_closed = connection.peer_closed
         timing_begin(&connection.timing, &request, self.clock_ns)
         if ring_is_on(self.log):
             note_client(&connection.name, &request)
@@ -688,6 +692,8 @@ cdef class Processor:
             self.set_interest(connection, EPOLLIN)
 
     cdef void set_interest(self, Connection* connection, uint32_t interest) noexcept nogil:
+        # A muted connection too shows when its client has closed it, and once.
+        interest = interest & ~<uint32_t>EPOLLRDHUP if connection.peer_closed else interest | EPOLLRDHUP
         if connection.interest != interest:
             connection.interest = interest
             selector_modify(&self.selector, connection.stream.socket, connection.id, interest)

@@ -41,6 +41,7 @@ cdef class Request:
     cdef readonly bytes frame
     cdef readonly Py_ssize_t body
     cdef readonly int64_t received_ns
+    cdef readonly bint peer_closed
     cdef readonly int64_t network_ns
     cdef readonly str user
     cdef readonly int64_t turn   # of the RequestChannel, in which it was taken

@@ -150,6 +150,7 @@ cdef Request request_from_queue(const QueuedRequest* queued, ResponseSink sink, 
     request.frame = PyBytes_FromStringAndSize(<const char*>native.frame, <Py_ssize_t>native.size)
     request.body = <Py_ssize_t>native.body
     request.received_ns = native.received_ns
+    request.peer_closed = native.peer_closed
     request.network_ns = native.network_ns
     request.user = (<const char*>native.user)[:native.user_size].decode("utf-8", "replace")
     return request

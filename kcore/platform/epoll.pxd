@@ -16,6 +16,7 @@ cdef extern from "<sys/epoll.h>" nogil:
         EPOLLOUT
         EPOLLERR
         EPOLLHUP
+        EPOLLRDHUP
         EPOLL_CLOEXEC
         EPOLL_CTL_ADD
         EPOLL_CTL_MOD

@@ -110,6 +110,11 @@ class RequestContext:
             self._connection = Connection(request.client_host, request.local_host, listener)
         return self._connection
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the client had its connection open when the request was taken up."""
+        return not self._request.peer_closed
+
     def respond(self, fields: Fields, version: int | None = None) -> None:
         """Sends a response; `version` only where it is not the request's (ApiVersions of an unknown version).
 

@@ -57,12 +57,14 @@ class ConsumerGroups:
             surroundings.wall_clock_ms(),
         )
 
-    def heartbeat(self, request: Message, member_id: str, client_id: str, client_host: str) -> dict[str, Any]:
+    def heartbeat(
+        self, request: Message, member_id: str, client_id: str, client_host: str, is_connected: bool
+    ) -> dict[str, Any]:
         """ConsumerGroupHeartbeat: the fields of the answer."""
         moment = self.moment(request.group_id)
         try:
             group, before = self._group_for(request, moment)
-            decision = heartbeat.heartbeat(group, request, member_id, client_id, client_host, moment)
+            decision = heartbeat.heartbeat(group, request, member_id, client_id, client_host, moment, is_connected)
         except errors.KafkaError as error:
             return heartbeat.failure(error)
         error_code = self.carry_out(group, decision, before)
@@ -147,12 +149,12 @@ class ConsumerGroups:
         self._shard.answer(attempt.token, sync_failure(error_code) if error_code else decision.response)
 
     def classic_heartbeat(
-        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, is_connected: bool
     ) -> int:
         """Heartbeat: the wire code."""
         try:
             decision = classic_members.heartbeat(
-                group, member_id, instance_id, generation_id, self.moment(group.group_id)
+                group, member_id, instance_id, generation_id, self.moment(group.group_id), is_connected
             )
         except errors.KafkaError as error:
             return error.code

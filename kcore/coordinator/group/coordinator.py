@@ -227,11 +227,18 @@ class GroupCoordinator:
         )
         self._shard(request.group_id).sync(request.group_id, attempt)
 
-    def heartbeat(self, group_id: str, member_id: str, generation_id: int, group_instance_id: str | None) -> int:
+    def heartbeat(
+        self,
+        group_id: str,
+        member_id: str,
+        generation_id: int,
+        group_instance_id: str | None,
+        is_connected: bool = True,
+    ) -> int:
         """Heartbeat: the wire code."""
         if not group_id:
             return codes.INVALID_GROUP_ID
-        return self._shard(group_id).heartbeat(group_id, member_id, group_instance_id, generation_id)
+        return self._shard(group_id).heartbeat(group_id, member_id, group_instance_id, generation_id, is_connected)
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
         """LeaveGroup of (member id, instance id): the wire code of the request, and without an error one for each."""
@@ -241,7 +248,9 @@ class GroupCoordinator:
 
     # --- consumer groups --------------------------------------------------------------------------------------------
 
-    def consumer_heartbeat(self, request: Message, version: int, client_id: str, client_host: str) -> Mapping[str, Any]:
+    def consumer_heartbeat(
+        self, request: Message, version: int, client_id: str, client_host: str, is_connected: bool = True
+    ) -> Mapping[str, Any]:
         """ConsumerGroupHeartbeat: the fields of the answer."""
         from kcore.coordinator.group.consumer.heartbeat import check, failure
 
@@ -250,7 +259,8 @@ class GroupCoordinator:
         except KafkaError as error:
             return failure(error)
         member_id = request.member_id or uuid.to_text(uuid.random_uuid())
-        return self._shard(request.group_id).consumer_heartbeat(request, member_id, client_id, client_host)
+        shard = self._shard(request.group_id)
+        return shard.consumer_heartbeat(request, member_id, client_id, client_host, is_connected)
 
     def describe_consumer(self, group_id: str) -> Mapping[str, Any]:
         """One group of ConsumerGroupDescribe: its fields."""

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 class Committer:
     """Who commits: a member of a generation, or of an epoch of a consumer group, or nobody (-1 and no member id).
 
-    `knows_epochs`: a client new enough for the errors of consumer groups (OffsetCommit 9).
+    `knows_epochs`: a client new enough for the errors of consumer groups (OffsetCommit 9). `is_connected`: its
+    connection was open when the request was taken up, so that the commit is a sign of life.
     """
 
-    __slots__ = ("generation_id", "group_instance_id", "is_transactional", "knows_epochs", "member_id")
+    __slots__ = ("generation_id", "group_instance_id", "is_connected", "is_transactional", "knows_epochs", "member_id")
 
     def __init__(
         self,
@@ -39,12 +40,14 @@ class Committer:
         generation_id: int,
         knows_epochs: bool,
         is_transactional: bool = False,
+        is_connected: bool = True,
     ) -> None:
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.generation_id = generation_id
         self.knows_epochs = knows_epochs
         self.is_transactional = is_transactional
+        self.is_connected = is_connected
 
 
 class OffsetManager:
@@ -121,6 +124,7 @@ class OffsetManager:
                 committer.generation_id,
                 self._surroundings.clock_ms(),
                 committer.is_transactional,
+                committer.is_connected,
             )
         if committer.generation_id < 0:
             # Offsets kept in Kafka by a client that manages its partitions itself.

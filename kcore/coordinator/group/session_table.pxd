@@ -13,12 +13,15 @@ cdef struct SignOfLife:
     int32_t instance_id_size
     int32_t generation_id
 
+cdef enum:
+    NOT_HEARD_OF = -1
+
 cdef class SessionTable:
     cdef pthread_mutex_t lock            # guards `groups`; under it nothing is taken
     cdef void* groups
     cdef int64_t ahead_ms                # of the system's monotonic clock
 
-    # Whether the coordinator would answer NONE; then the member counts as heard of at this time. False says nothing:
-    # the coordinator has to be asked.
+    # Whether the coordinator would answer NONE; then the member counts as heard of at this time, or not at all at the time
+    # NOT_HEARD_OF. False says nothing: the coordinator has to be asked.
     cdef bint hear(self, const SignOfLife* sign, int64_t now_ms) noexcept nogil
     cdef int64_t clock_ms(self) noexcept nogil

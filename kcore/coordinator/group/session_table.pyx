@@ -22,10 +22,6 @@ from kcore.platform.sync cimport (
     timespec,
 )
 
-cdef enum:
-    NOT_HEARD_OF = -1
-
-
 cdef cppclass Session:
     bint is_static
     string instance_id

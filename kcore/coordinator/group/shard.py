@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.coordinator.group")
 MAX_LOGGED = 1_000  # characters
+# A session's timer that rings this late says that the broker was stopped or starved. Heartbeats of that time may still
+# wait in sockets, and get this long to be read before the session is judged.
+HELD_UP_MS = 1_000
+CATCH_UP_MS = 1_000
 
 
 class GroupShard:
@@ -151,7 +155,14 @@ class GroupShard:
             else:
                 self._carry_out(group, group.sync(attempt, self._surroundings.clock_ms()))
 
-    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
+    def heartbeat(
+        self,
+        group_id: str,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_id: int,
+        is_connected: bool = True,
+    ) -> int:
         """Heartbeat: the wire code. While groups load, everyone is taken to be alive."""
         with self.lock:
             group = self.groups.get(group_id)
@@ -160,8 +171,11 @@ class GroupShard:
             if self.error or group is None:
                 return self.error or codes.UNKNOWN_MEMBER_ID
             if not isinstance(group, Group):
-                return self._consumer_groups.classic_heartbeat(group, member_id, group_instance_id, generation_id)
-            return group.heartbeat(member_id, group_instance_id, generation_id, self._surroundings.clock_ms())
+                return self._consumer_groups.classic_heartbeat(
+                    group, member_id, group_instance_id, generation_id, is_connected
+                )
+            now_ms = self._surroundings.clock_ms()
+            return group.heartbeat(member_id, group_instance_id, generation_id, now_ms, is_connected)
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
         """LeaveGroup of (member id, instance id): the wire code of the request, and without an error one for each."""
@@ -181,13 +195,13 @@ class GroupShard:
             return codes.NONE, results
 
     def consumer_heartbeat(
-        self, request: Message, member_id: str, client_id: str, client_host: str
+        self, request: Message, member_id: str, client_id: str, client_host: str, is_connected: bool = True
     ) -> Mapping[str, Any]:
         """ConsumerGroupHeartbeat of a checked request: the fields of the answer."""
         with self.lock:
             if self.error:
                 return {"error_code": self.error}
-            return self._consumer_groups.heartbeat(request, member_id, client_id, client_host)
+            return self._consumer_groups.heartbeat(request, member_id, client_id, client_host, is_connected)
 
     def describe_consumer(self, group_id: str) -> Mapping[str, Any]:
         """One group of ConsumerGroupDescribe."""
@@ -344,6 +358,7 @@ class GroupShard:
 
     def _start_timer(self, group: Group | ConsumerGroup, effect: StartTimer) -> None:
         key = (group.group_id, effect.name)
+        due_ms = self._surroundings.clock_ms() + effect.delay_ms
 
         def ring() -> None:
             with self.lock:
@@ -353,7 +368,9 @@ class GroupShard:
                     if self.groups.get(group.group_id) is not group:
                         # Nor has one of a group that another has taken the place of.
                         return
-                    if not isinstance(group, Group):
+                    if effect.name[0] == SESSION and self._surroundings.clock_ms() - due_ms > HELD_UP_MS:
+                        self._start_timer(group, StartTimer(effect.name, CATCH_UP_MS))
+                    elif not isinstance(group, Group):
                         self._consumer_groups.on_timer(group, effect.name)
                     else:
                         if effect.name[0] == SESSION:

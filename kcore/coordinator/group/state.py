@@ -212,13 +212,26 @@ class Group(RebalancingGroup):
 
     # --- living and leaving -----------------------------------------------------------------------------------------
 
-    def heartbeat(self, member_id: str, group_instance_id: str | None, generation_id: int, now_ms: int) -> int:
-        """Heartbeat: keeps the session alive and answers the wire code."""
+    def heartbeat(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_id: int,
+        now_ms: int,
+        is_connected: bool = True,
+    ) -> int:
+        """Heartbeat: keeps the session alive and answers the wire code.
+
+        Of a client that has closed its connection (`is_connected` is False) it extends no session. Such heartbeats
+        wait in sockets while the broker is stopped or very slow. Their clients have given up and join under other
+        member ids, and the group would wait for the old ids for another session timeout.
+        """
         self.begin(now_ms)
         error = self._membership_error(member_id, group_instance_id, generation_id)
         if error:
             return error
-        self.extend_session(self.members[member_id])
+        if is_connected:
+            self.extend_session(self.members[member_id])
         return codes.REBALANCE_IN_PROGRESS if self.state == PREPARING_REBALANCE else codes.NONE
 
     def leave(self, member_id: str, group_instance_id: str | None, now_ms: int) -> tuple[int, list[Effect]]:
@@ -244,6 +257,7 @@ class Group(RebalancingGroup):
         generation_id: int,
         now_ms: int,
         is_transactional: bool = False,
+        is_connected: bool = True,
     ) -> int:
         """Whether offsets may be committed: by members of the present generation, and by anyone while nobody is in.
 
@@ -261,7 +275,8 @@ class Group(RebalancingGroup):
             return error
         if self.state == COMPLETING_REBALANCE:
             return codes.REBALANCE_IN_PROGRESS
-        self.extend_session(self.members[member_id])
+        if is_connected:
+            self.extend_session(self.members[member_id])
         return codes.NONE
 
     def offset_fetch_error(self, member_id: str | None, member_epoch: int) -> int:

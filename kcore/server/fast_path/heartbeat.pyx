@@ -3,12 +3,14 @@
 Members of a stable group say again and again that they are alive, and are answered NONE: thousands of them a second are
 most of what a group coordinator has to do. Such a heartbeat is taken by the coordinator's SessionTable; all others,
 those that are to hear of a rebalance or of an error first of all, go to `handlers/heartbeat.py`.
+
+A heartbeat of a client that has closed its connection is answered, but extends no session (`Group.heartbeat`).
 """
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
-from kcore.coordinator.group.session_table cimport SessionTable, SignOfLife
+from kcore.coordinator.group.session_table cimport NOT_HEARD_OF, SessionTable, SignOfLife
 from kcore.cursor cimport Cursor, cursor_over, read_int32, read_unsigned_varint
 from kcore.errors cimport NONE
 from kcore.network.dispatch cimport CLOSE, RESPONDED, TO_HANDLER, DispatchEntry, Disposition, NativeRequest
@@ -45,7 +47,8 @@ cdef class HeartbeatPath:
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil:
         cdef SignOfLife sign
-        if not read_heartbeat(request, &sign) or not self.sessions.hear(&sign, self.sessions.clock_ms()):
+        cdef int64_t heard_ms = NOT_HEARD_OF if request.peer_closed else self.sessions.clock_ms()
+        if not read_heartbeat(request, &sign) or not self.sessions.hear(&sign, heard_ms):
             return TO_HANDLER
         response.throttle_ms = charge_time_only(self.server.quotas, request)
         return write_answer(request, response)

@@ -25,6 +25,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
         context.api_version,
         client_id=context.client_id or "",
         client_host=f"/{context.connection.client_host}",
+        is_connected=context.is_connected,
     )
 
 

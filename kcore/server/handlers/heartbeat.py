@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 def handle(context: RequestContext, request: Any) -> Fields:
     """The state of the member's membership."""
     error_code = context.broker.group_coordinator.heartbeat(
-        request.group_id, request.member_id, request.generation_id, request.group_instance_id
+        request.group_id,
+        request.member_id,
+        request.generation_id,
+        request.group_instance_id,
+        is_connected=context.is_connected,
     )
     return {"error_code": error_code}
 

@@ -45,6 +45,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
             request.group_instance_id,
             request.generation_id_or_member_epoch,
             knows_epochs=context.api_version >= FIRST_WITH_MEMBER_EPOCH,
+            is_connected=context.is_connected,
         )
         coordinator = context.broker.group_coordinator
         results |= coordinator.commit(request.group_id, committer, commits, request.retention_time_ms)

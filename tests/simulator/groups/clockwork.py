@@ -23,7 +23,7 @@ class Appointment:
 
 
 class Clockwork:
-    """`now_ms` only moves from one appointment to the next."""
+    """`now_ms` moves from one appointment to the next, and by `hold_up`."""
 
     def __init__(self) -> None:
         self.now_ms = START_MS
@@ -40,13 +40,17 @@ class Clockwork:
         heapq.heappush(self._queue, (self.now_ms + max(delay_ms, 0), self._made, appointment))
         return appointment
 
+    def hold_up(self, pause_ms: int) -> None:
+        """Time passes, and nothing is done meanwhile: what is due is late."""
+        self.now_ms += pause_ms
+
     def step(self) -> bool:
         """Does what is next; False when nothing is left."""
         while self._queue:
             at_ms, _, appointment = heapq.heappop(self._queue)
             callback, appointment.callback = appointment.callback, None
             if callback is not None:
-                self.now_ms = at_ms
+                self.now_ms = max(self.now_ms, at_ms)
                 self.steps += 1
                 callback()
                 return True

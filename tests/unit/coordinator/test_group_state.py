@@ -95,6 +95,18 @@ def test_member_that_does_not_rejoin_is_dropped_after_the_rebalance_timeout() ->
     assert leader not in world.group.members
 
 
+def test_heartbeats_and_commits_of_a_client_that_closed_its_connection_extend_no_session() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    group = world.group
+    world.advance(SESSION_MS - 1)
+    generation = group.generation_id
+    assert group.heartbeat(member, None, generation, world.now_ms, is_connected=False) == 0
+    assert group.commit_error(member, None, generation, world.now_ms, is_connected=False) == 0
+    world.advance(1)
+    assert group.state == EMPTY
+
+
 def test_silent_member_dies_with_its_session_and_the_others_rebalance() -> None:
     world = World()
     first, second = world.stable(2)

@@ -214,3 +214,21 @@ def test_processors_and_shards_share_the_table() -> None:
         thread.join()
     assert sum(answered) - before <= len(threads), "only answers that were on their way"
     assert len(table) == 0
+
+
+def test_session_that_ended_while_the_broker_was_stopped_is_judged_after_the_heartbeats_of_that_time() -> None:
+    world = World()
+    member, generation = world.stable()
+    world.clockwork.hold_up(SESSION_MS * 6)
+    assert world.clockwork.step(), "the session's timer rings, late"
+    assert world.beat(member, generation), "what waited in its socket is read next"
+    world.wait(SESSION_MS - 1)
+    assert world.coordinator.group_states() == [(GROUP, "Stable", 1)]
+
+
+def test_member_that_sent_nothing_while_the_broker_was_stopped_is_out_soon_after() -> None:
+    world = World()
+    world.stable()
+    world.clockwork.hold_up(SESSION_MS * 6)
+    world.wait(1_001)
+    assert world.coordinator.group_states() == [(GROUP, "Empty", 0)]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import socket
+import uuid
+from collections.abc import Callable
 
 import pytest
 
+from kcore.coordinator.group.state import Group
 from kcore.protocol import apis
+from kcore.protocol.apis import Api
 from kcore.protocol.headers import encode_response
 from kcore.server.broker import Broker
 from tests.raw_client import RawClient
+from tests.unit.server.test_produce_and_fetch import batch, fetch_fields, produce
 
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, INVALID_GROUP_ID = 22, 25, 24
 REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID = 27, 82
@@ -153,3 +159,98 @@ def test_torn_request_ends_its_connection(broker: Broker, client: RawClient, ver
             torn.send_frame(header + b"\x00" * (header_version - 1) + whole[:size])
             assert torn.is_closed_by_broker(), size
     assert beat(client, identity) == 0
+
+
+# --- clients that closed their connections before they were heard ---------------------------------------------------
+
+
+def session_end(broker: Broker, group_id: str, member_id: str) -> int:
+    """When the coordinator would give the member up, heartbeats that only processors know of included."""
+    coordinator = broker.group_coordinator
+    shard = coordinator._shard(group_id)
+    with shard.lock:
+        group = shard.groups[group_id]
+        if isinstance(group, Group):
+            shard.sessions.catch_up(group, member_id)
+            return group.members[member_id].session_deadline_ms
+        return int(group.deadlines[member_id])
+
+
+def classic_heartbeat(client: RawClient) -> tuple[str, str, Api, int, dict[str, object]]:
+    identity = become_stable(client)
+    return str(identity["group_id"]), str(identity["member_id"]), apis.HEARTBEAT, 4, dict(identity)
+
+
+def classic_commit(client: RawClient) -> tuple[str, str, Api, int, dict[str, object]]:
+    identity = become_stable(client)
+    topic = f"committed-in-{identity['group_id']}"
+    client.create_topic(topic)
+    partition = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": ""}
+    fields = {
+        "group_id": identity["group_id"],
+        "generation_id_or_member_epoch": identity["generation_id"],
+        "member_id": identity["member_id"],
+        "group_instance_id": None,
+        "topics": [{"name": topic, "partitions": [partition]}],
+    }
+    return str(identity["group_id"]), str(identity["member_id"]), apis.OFFSET_COMMIT, 8, fields
+
+
+def consumer_heartbeat(client: RawClient) -> tuple[str, str, Api, int, dict[str, object]]:
+    group_id, member_id = f"consumer-{next(NUMBERS)}", str(uuid.uuid4())
+    while client.request(apis.FIND_COORDINATOR, 2, {"key": group_id, "key_type": 0}).error_code:
+        pass  # until the partition has been made
+    fields: dict[str, object] = {
+        "group_id": group_id,
+        "member_id": member_id,
+        "member_epoch": 0,
+        "instance_id": None,
+        "rack_id": None,
+        "rebalance_timeout_ms": 60_000,
+        "subscribed_topic_names": ["not-there"],
+        "subscribed_topic_regex": None,
+        "server_assignor": None,
+        "topic_partitions": [],
+    }
+    answer = client.request(apis.CONSUMER_GROUP_HEARTBEAT, 1, fields)
+    assert answer.error_code == 0
+    later = {
+        "member_epoch": answer.member_epoch,
+        "rebalance_timeout_ms": -1,
+        "subscribed_topic_names": None,
+        "topic_partitions": None,
+    }
+    return group_id, member_id, apis.CONSUMER_GROUP_HEARTBEAT, 1, {**fields, **later}
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "open"])
+@pytest.mark.parametrize("sign_of_life", [classic_heartbeat, classic_commit, consumer_heartbeat])
+def test_sign_of_life_that_is_read_after_its_client_closed_the_connection_extends_no_session(
+    broker: Broker,
+    client: RawClient,
+    sign_of_life: Callable[[RawClient], tuple[str, str, Api, int, dict[str, object]]],
+    is_closed: bool,
+) -> None:
+    group_id, member_id, api, version, fields = sign_of_life(client)
+    before = session_end(broker, group_id, member_id)
+    now_ms = broker.group_coordinator.sessions.now_ms
+    began_ms = now_ms()
+    while now_ms() <= began_ms + 1:
+        pass  # until a session that is extended ends later
+    with RawClient(broker.bound_listeners[0].port) as late:
+        # The broker takes nothing up behind a fetch that waits: what follows is read once that is answered.
+        topic = f"awaited-{group_id}"
+        client.create_topic(topic)
+        late.send(apis.FETCH, 12, fetch_fields(client, topic, max_wait_ms=60_000))
+        late.send(api, version, fields)
+        if is_closed:
+            late.socket.shutdown(socket.SHUT_WR)
+        assert produce(client, topic, batch([b"value"])).error_code == 0
+        assert late.receive_frame() is not None
+        answer = late.receive(api, version)
+    if api is apis.OFFSET_COMMIT:
+        assert answer.topics[0].partitions[0].error_code == 0
+    else:
+        assert answer.error_code == 0
+    after = session_end(broker, group_id, member_id)
+    assert after == before if is_closed else after > before

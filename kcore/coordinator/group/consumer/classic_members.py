@@ -158,15 +158,19 @@ def sync(group: ConsumerGroup, attempt: SyncAttempt, moment: Moment) -> Decision
 
 
 def heartbeat(
-    group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, moment: Moment
+    group: ConsumerGroup,
+    member_id: str,
+    instance_id: str | None,
+    generation_id: int,
+    moment: Moment,
+    is_connected: bool = True,
 ) -> Decision:
     """Heartbeat: its response has the error code. Raises KafkaError."""
     member, classic = _classic_member(group, member_id, instance_id)
     _check_generation(member, generation_id)
-    decision = Decision(
-        response={"error_code": codes.NONE},
-        timers=session_timer(group, member_id, classic.session_timeout_ms, moment.now_ms),
-    )
+    decision = Decision(response={"error_code": codes.NONE})
+    if is_connected:
+        decision.timers += session_timer(group, member_id, classic.session_timeout_ms, moment.now_ms)
     has_to_revoke = member.state == UNREVOKED_PARTITIONS
     has_more_to_get = member.state == UNRELEASED_PARTITIONS and not _is_waiting(group, member)
     if member.member_epoch < group.epoch or has_to_revoke or has_more_to_get:

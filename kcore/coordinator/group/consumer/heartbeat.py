@@ -74,9 +74,18 @@ def failure(error: errors.KafkaError) -> dict[str, Any]:
 
 
 def heartbeat(
-    group: ConsumerGroup, request: Message, member_id: str, client_id: str, client_host: str, moment: Moment
+    group: ConsumerGroup,
+    request: Message,
+    member_id: str,
+    client_id: str,
+    client_host: str,
+    moment: Moment,
+    is_connected: bool = True,
 ) -> Decision:
-    """A checked request; `member_id` is the member's, made up for one that has none. Raises KafkaError."""
+    """A checked request; `member_id` is the member's, made up for one that has none. Raises KafkaError.
+
+    One whose client has closed its connection extends no session, as with `Group.heartbeat`.
+    """
     if request.member_epoch < 0:
         return _leave(group, request, moment)
     _check_size(group, request.member_id, moment.settings.max_size)
@@ -87,7 +96,8 @@ def heartbeat(
         decision.records += replacement(group, replaced_id, member)
     after = _updated(member, request, client_id, client_host)
     after = Progress(group, moment, decision, member, after, reported, replaced_id).make()
-    decision.timers += session_timer(group, member_id, moment.settings.session_timeout_ms, moment.now_ms)
+    if is_connected or member_id not in group.deadlines:
+        decision.timers += session_timer(group, member_id, moment.settings.session_timeout_ms, moment.now_ms)
     decision.response = {
         "member_id": member_id,
         "member_epoch": after.member_epoch,
