@@ -370,10 +370,11 @@ class Controller:
             if name in TOPIC_KEYS and not TOPIC_KEYS[name].is_used:
                 LOG.warn_once("The topic configuration %s has no effect in this version", name)
 
-    def finish_deletions(self) -> None:
-        """Says that no directory of a deleted topic is left, once the log manager has seen to all of them."""
+    def finish_deletions(self, topic_ids: Collection[bytes] | None = None) -> None:
+        """Forgets deleted topics of which no log directory has anything left; None for all deleted topics."""
         with self._lock:
-            topic_ids = self._store.deleted_topic_ids()
+            deleted = self._store.deleted_topic_ids()
+            topic_ids = deleted if topic_ids is None else deleted.intersection(topic_ids)
             if topic_ids:
                 self._store.forget_deleted_topics(self._epoch, topic_ids)
 

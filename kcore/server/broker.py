@@ -328,6 +328,7 @@ class Broker:
             self.replica_manager,
             self.group_coordinator,
             self.scheduler,
+            self.controller.finish_deletions,
         )
         self.metadata_cache.subscribe(lambda image, delta: self.group_coordinator.on_image(image))
         self.metadata_cache.subscribe(publisher.publish)

@@ -25,7 +25,7 @@ from kcore.storage.log_dirs import LogShortageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from kcore.config.broker import BrokerConfig
     from kcore.coordinator.group.coordinator import GroupCoordinator
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.server.metadata")
 
+FINISH_DELAY_MS = 1000
+
 
 class MetadataPublisher:
     """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`; the first call is the state at the start."""
@@ -45,6 +47,9 @@ class MetadataPublisher:
     __slots__ = (
         "_broker_id",
         "_config",
+        "_finish",
+        "_finish_deletions",
+        "_finished_deletions",
         "_groups",
         "_image",
         "_lock",
@@ -64,6 +69,7 @@ class MetadataPublisher:
         replicas: ReplicaManager,
         groups: GroupCoordinator,
         scheduler: Scheduler,
+        finish_deletions: Callable[[Collection[bytes]], None],
     ) -> None:
         self._broker_id = broker_id
         self._config = config
@@ -77,6 +83,10 @@ class MetadataPublisher:
         # Partitions to lead whose log could not be made for now, and whether they are new. At most all there are.
         self._without_log: dict[TopicPartition, bool] = {}
         self._retry: ScheduledTask | None = None
+        # Ids of deleted topics whose directories cannot come back: the controller can forget them.
+        self._finished_deletions: set[bytes] = set()
+        self._finish_deletions = finish_deletions
+        self._finish: ScheduledTask | None = None
         config.on_change(TOPIC_DEFAULT_KEYS, self._reconfigure_all)
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -176,7 +186,23 @@ class MetadataPublisher:
             self._give_up(state)
         names = frozenset(topic.name for topic in topics)
         self._scheduler.schedule("forget-offsets", lambda: self._groups.forget_topics(names))
-        self._logs.delete_logs([(state.topic, state.partition) for state in held])
+        if self._logs.delete_logs([(state.topic, state.partition) for state in held]):
+            self._finish_later(topic.topic_id for topic in topics)
+
+    def _finish_later(self, topic_ids: Iterable[bytes]) -> None:
+        """One change of the metadata for all topics that are deleted within a second, after the clients' answers."""
+        self._finished_deletions.update(topic_ids)
+        if self._finish is None:
+            self._finish = self._scheduler.schedule("finish-deletions", self._forget_finished, FINISH_DELAY_MS)
+
+    def _forget_finished(self) -> None:
+        """The controller takes locks above this one's; what it could not write waits for the next deletion."""
+        with self._lock:
+            self._finish = None
+            finished = frozenset(self._finished_deletions)
+        self._finish_deletions(finished)
+        with self._lock:
+            self._finished_deletions -= finished
 
     def _reconfigure_all(self) -> None:
         self._reconfigure(self._image, self._image.topics)

@@ -513,20 +513,24 @@ class LogManager:
         """`delete_logs` of one."""
         self.delete_logs([(topic, partition)])
 
-    def delete_logs(self, partitions: Iterable[TopicPartition]) -> None:
+    def delete_logs(self, partitions: Iterable[TopicPartition]) -> bool:
         """Closes logs and renames their directories for removal after `file.delete.delay.ms`; unknown ones are none.
 
-        The cost is that of these logs, whatever else is in their directories, with one sync of each directory.
+        The cost is that of these logs, whatever else is in their directories, with one sync of each directory. Returns
+        whether no directory of these partitions can come back at the next start: all of them are renamed on the device,
+        and no log directory is out of use.
         """
         renamed_in: dict[int, tuple[LogDir, dict[int, list[str]]]] = {}
-        for key in partitions:
+        keys = list(partitions)
+        pending: set[object] = set()
+        for key in keys:
             self._offline.discard(key)
             self._initial_high_watermarks.pop(key, None)
-            self._overrides.pop(key[0], None)
             entry = self._logs.get(key)
             if entry is not None:
                 log_dir = entry.log_dir
                 _, names = renamed_in.setdefault(id(log_dir), (log_dir, {}))
+                pending.add(key)
                 # The lock is given back before a failure is told.
                 with self._log_dirs.guard(log_dir), self._lock:
                     if self._remove(key) is not None:
@@ -534,12 +538,24 @@ class LogManager:
                         log_dir.note_deleted(key, entry.made_at_look)
                         name = self._set_aside_for_removal(key, entry)
                         names.setdefault(entry.config.file_delete_delay_ms, []).append(name)
+                    pending.discard(key)
+        self._forget_configs({topic for topic, _ in keys})
         for log_dir, names in renamed_in.values():
             for delay_ms, own in names.items():
                 self._schedule_removal(log_dir, own, delay_ms)
+            pending.add(log_dir)
             with self._log_dirs.guard(log_dir):
                 self._disk.fsync_dir(log_dir.path)
+                pending.discard(log_dir)
                 self._bound_deleted(log_dir)
+        return not pending and not self.offline_directories()
+
+    def _forget_configs(self, topics: Iterable[str]) -> None:
+        """The configurations of deleted topics; a log that is created later computes its own."""
+        with self._lock:
+            for topic in topics:
+                self._configs.pop(topic, None)
+                self._overrides.pop(topic, None)
 
     def _set_aside_for_removal(self, key: TopicPartition, entry: ManagedLog) -> str:
         """The name that the log's directory has now."""
@@ -661,10 +677,14 @@ class LogManager:
         if count == self._doubts_looked_into:
             return
         self._doubts_looked_into = count
+        # Replaced as a whole, so that the paths of deleted segments are not kept.
+        told_before, self._doubts_told = self._doubts_told, set()
         for _, entry in self._entries():
             for segment in entry.log.segments:
-                if segment.indexes_are_wrong and segment.path not in self._doubts_told:
-                    self._doubts_told.add(segment.path)
+                if not segment.indexes_are_wrong:
+                    continue
+                self._doubts_told.add(segment.path)
+                if segment.path not in told_before:
                     log.warn(
                         "The indexes of %s contradict it and are not believed: reads of this segment take longer until "
                         "the next start, which builds them anew",

@@ -41,6 +41,8 @@ FIRST_EPOCH, LAST_EPOCH = 1, 2**31 - 1
 # The timers of a member, each by its name and the member's id.
 SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
 TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
+# One for all groups: an empty group would else keep three empty sets of 216 bytes until it is cleaned up.
+NO_NAMES: frozenset[str] = frozenset()
 
 
 class ConsumerGroup:
@@ -86,15 +88,15 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Assignment] = {}
         self.resolved_regexes: dict[str, ResolvedRegex] = {}
-        self.subscribed_names: frozenset[str] = frozenset()
-        self.patterns: frozenset[str] = frozenset()
+        self.subscribed_names = NO_NAMES
+        self.patterns = NO_NAMES
         self._owners: dict[bytes, dict[int, str]] = {}
         self.deadlines: dict[str, int] = {}
         self.awaited: set[str] = set()
         self.is_resolving = False
         self.topics_resolved: Mapping[str, TopicImage] | None = None
         self._hash_topics: Mapping[str, TopicImage] | None = None
-        self._hash_names: frozenset[str] = frozenset()
+        self._hash_names = NO_NAMES
         self._hash_value = NO_TOPICS_HASH
 
     # --- what there is ----------------------------------------------------------------------------------------------
@@ -288,12 +290,13 @@ def names_of(members: Iterable[ConsumerMember], resolved: Mapping[str, ResolvedR
     names: set[str] = set()
     for member in members:
         names |= topic_names(member, resolved)
-    return frozenset(names)
+    return frozenset(names) if names else NO_NAMES
 
 
 def regexes_of(members: Iterable[ConsumerMember]) -> frozenset[str]:
     """The patterns that these subscribe by."""
-    return frozenset(member.subscribed_topic_regex for member in members if member.subscribed_topic_regex)
+    patterns = {member.subscribed_topic_regex for member in members if member.subscribed_topic_regex}
+    return frozenset(patterns) if patterns else NO_NAMES
 
 
 def epoch_error(member: ConsumerMember, epoch: int) -> int:
