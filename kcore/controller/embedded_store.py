@@ -1,6 +1,6 @@
 """The metadata of a cluster of one machine, in one SQLite file: `__cluster_metadata.sqlite` in `metadata.log.dir`.
 
-Tables, version 1 (`PRAGMA user_version`; `PRAGMA application_id` tells the file from other SQLite files):
+Tables, version 2 (`PRAGMA user_version`; `PRAGMA application_id` tells the file from other SQLite files):
 
     cluster        cluster_id
     counter        name -> value: controller_epoch, next_broker_epoch, next_producer_id, features_epoch
@@ -10,13 +10,18 @@ Tables, version 1 (`PRAGMA user_version`; `PRAGMA application_id` tells the file
     client_quota   user, client_id, ip, name -> value: NULL for what the entity does not have, '' for its default
     feature        name -> level: features that are finalized
     deleted_topic  topic_id: topics whose directories may still have to be removed
+    checksum       name -> value: a checksum of the rows of each other table (`checksummed_tables.py`)
+
+Version 1 had no checksums: they are made when such a store is opened.
 
 Crash policy: a change is one SQL transaction with `synchronous=FULL`, answered after the fsync of its commit record,
 so that kill -9 or loss of power leaves the state before it or after it. The journal is a write-ahead log: one fsync a
 change instead of the three or four of a rollback journal. With `locking_mode=EXCLUSIVE` it needs no shared-memory file,
 whose mapping a full disk could turn into a SIGBUS; nobody else may open the file meanwhile, and the log directory's
 `.lock` forbids a second broker anyway. A damaged file is never repaired or replaced here: it is named, with what can be
-done.
+done. When the store is opened, SQLite checks the structure of the whole file (`PRAGMA integrity_check`), the rows are
+compared with their checksums, and a write-ahead log that a crash left is searched for damaged frames: a flipped bit is
+found before anything is served.
 
 The data plane never comes here, and the file is the one thing that is stored without the disk table of
 `kcore.platform`: in-memory runs use `MemoryMetadataStore`.
@@ -28,6 +33,13 @@ import os
 from errno import EDQUOT, ENOSPC
 
 from kcore import errors
+from kcore.controller.checksummed_tables import (
+    CHECKSUM_TABLE,
+    FORMAT_ROW,
+    ChecksummedTables,
+    ContentDamagedError,
+    packed,
+)
 from kcore.controller.local_store import LocalMetadataStore, StoredState
 from kcore.controller.metadata_store import (
     MetadataStoreDamagedError,
@@ -40,17 +52,21 @@ from kcore.metadata.quota_entity import CLIENT_ID, IP, USER, QuotaEntity
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from kcore.controller.checksummed_tables import Row
     from kcore.controller.local_store import Transaction
     from kcore.metadata.image import MetadataDelta
 
 FILE_NAME = "__cluster_metadata.sqlite"
 UNFINISHED_SUFFIX = ".new"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+FORMAT_WITHOUT_CHECKSUMS = 1
 # "kmds" in ASCII, in the header of the file.
 APPLICATION_ID = 0x6B6D6473
 TOPIC_ID_BYTES = 16
+# As `kcore.platform.disk` has it for every other file of the broker.
+FILE_MODE = 0o600
 
 _SCHEMA = """
 CREATE TABLE cluster (cluster_id TEXT NOT NULL);
@@ -68,19 +84,22 @@ CREATE TABLE config (
 CREATE TABLE deleted_topic (topic_id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 
-# Tables and counters that version 1 did not have from the start: made when a store is opened that lacks them.
+# Tables that version 1 did not have from the start.
 _ADDED_TABLES = (
     "CREATE TABLE IF NOT EXISTS client_quota"
     " (user TEXT, client_id TEXT, ip TEXT, name TEXT NOT NULL, value REAL NOT NULL)",
     "CREATE TABLE IF NOT EXISTS feature (name TEXT PRIMARY KEY, level INTEGER NOT NULL) WITHOUT ROWID",
-    "INSERT OR IGNORE INTO counter VALUES ('features_epoch', 0)",
 )
+_COUNTERS = ("controller_epoch", "next_broker_epoch", "next_producer_id", "features_epoch")
+# In the header of a SQLite file: the versions of the format for writing and reading, 1 or, with a write-ahead log, 2.
+_FILE_FORMATS = slice(18, 20)
+_VALID_FILE_FORMATS = (b"\1\1", b"\2\2")
 
 
 class EmbeddedMetadataStore(LocalMetadataStore):
     """`path` is the file; its directory has to exist."""
 
-    __slots__ = ("_connection", "_path")
+    __slots__ = ("_connection", "_path", "_tables")
 
     is_of_one_broker = True
 
@@ -88,6 +107,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         super().__init__()
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._tables: ChecksummedTables | None = None
 
     @property
     def name(self) -> str:
@@ -99,27 +119,65 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         import _sqlite3 as sqlite3
 
         try:
-            if not os.path.exists(self._path):
+            if os.path.exists(self._path):
+                self._check_files()
+            else:
                 self._make_file()
             self._connection = connection = sqlite3.connect(
                 self._path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=32
             )
+            self._tables = ChecksummedTables(connection)
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             version = self._check_format(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            if not version:
-                return None
-            _add_tables(connection)
-            return self._read_state(connection)
+            return self._read_verified(connection, self._tables, version) if version else None
         except (sqlite3.Error, OSError) as error:
             raise self._explained(error) from error
-
-    def _read_state(self, connection: sqlite3.Connection) -> StoredState:
-        try:
-            return _read_state(connection)
+        except ContentDamagedError as error:
+            raise self._damaged(str(error)) from error
         except (ValueError, TypeError, KeyError) as error:
             raise self._damaged(f"it holds what no broker wrote: {error!r}") from error
+
+    def _check_files(self) -> None:
+        """What SQLite would not complain of: it takes the first damaged frame for the end of the write-ahead log."""
+        with open(self._path, "rb") as file:
+            formats = file.read(_FILE_FORMATS.stop)[_FILE_FORMATS]
+        if formats and formats not in _VALID_FILE_FORMATS:
+            raise ContentDamagedError(f"its header has the file format versions {formats[0]} and {formats[-1]}")
+        if not os.path.exists(self._path + "-wal"):
+            return
+        # A crash left it: a clean shutdown removes it.
+        from kcore.controller.write_ahead_log import damage_in
+
+        with open(self._path + "-wal", "rb") as file:
+            damage = damage_in(file.read())
+        if damage is not None:
+            raise ContentDamagedError(damage)
+
+    def _read_verified(self, connection: sqlite3.Connection, tables: ChecksummedTables, version: int) -> StoredState:
+        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise ContentDamagedError(found)
+        if version == FORMAT_VERSION:
+            content = tables.read_all()
+            tables.verify(version)
+        else:
+            content = self._add_checksums(connection, tables)
+        return _state_of(content)
+
+    def _add_checksums(self, connection: sqlite3.Connection, tables: ChecksummedTables) -> dict[str, list[Row]]:
+        tables.begin()
+        try:
+            _add_tables(connection)
+            content = tables.read_all()
+            tables.create(FORMAT_VERSION)
+            connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+            tables.commit()
+        except BaseException:
+            tables.roll_back()
+            raise
+        return content
 
     def _make_file(self) -> None:
         """An empty database with a write-ahead log, complete under its name or not there at all.
@@ -132,6 +190,8 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         unfinished = self._path + UNFINISHED_SUFFIX
         if os.path.exists(unfinished):
             os.unlink(unfinished)
+        # SQLite gives the journal the mode of the database.
+        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
         connection = sqlite3.connect(unfinished, timeout=0, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous = OFF")
@@ -148,7 +208,11 @@ class EmbeddedMetadataStore(LocalMetadataStore):
     def _check_format(self, connection: sqlite3.Connection) -> int:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-        tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if CHECKSUM_TABLE in tables:
+            self._check_marks(connection, version, application)
+        elif version == FORMAT_VERSION or (tables and not version and application == APPLICATION_ID):
+            raise ContentDamagedError(f"it has format version {version} and the tables of another one")
         if tables and application != APPLICATION_ID:
             raise MetadataStoreError(f"{self.name} is a SQLite file of another program: move it out of the way")
         if version > FORMAT_VERSION:
@@ -157,6 +221,13 @@ class EmbeddedMetadataStore(LocalMetadataStore):
                 "start the release that wrote it, or a newer one"
             )
         return version
+
+    def _check_marks(self, connection: sqlite3.Connection, version: int, application: int) -> None:
+        """The two numbers in the header of the file, which no checksum of SQLite's covers."""
+        query = f"SELECT value FROM {CHECKSUM_TABLE} WHERE name = '{FORMAT_ROW}'"
+        (stored,) = connection.execute(query).fetchone() or (None,)
+        if stored != packed(version) or application != APPLICATION_ID:
+            raise ContentDamagedError(f"its header has format version {version} and application id {application:#x}")
 
     def _explained(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
         denied = self._denied_path(error)
@@ -171,7 +242,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         text = str(error)
         if "locked" in text:
             return MetadataStoreError(f"{self.name} is in use by another process: stop it first")
-        if "unable to open" in text or "readonly" in text:
+        if "unable to open" in text or "readonly" in text or isinstance(error, FileNotFoundError | PermissionError):
             return MetadataStoreError(
                 f"{self.name} cannot be opened for writing ({text}): check its directory and permissions"
             )
@@ -210,68 +281,66 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return target
 
     def _create(self, cluster_id: str) -> None:
-        connection = self._open_connection()
+        connection, tables = self._opened_file()
         # Until the first change, which is synced and takes this along, an empty store is as good as none.
         connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("BEGIN IMMEDIATE")
+        tables.begin()
         try:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
-            _add_tables(connection)
-            connection.execute("INSERT INTO cluster VALUES (?)", (cluster_id,))
-            counters = ("controller_epoch", "next_broker_epoch", "next_producer_id")
-            connection.executemany("INSERT INTO counter VALUES (?, 0)", ((name,) for name in counters))
+            for statement in _ADDED_TABLES:
+                connection.execute(statement)
+            tables.create(FORMAT_VERSION)
+            tables.insert("cluster", [(cluster_id,)])
+            tables.insert("counter", [(name, 0) for name in _COUNTERS])
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-            connection.execute("COMMIT")
+            tables.commit()
         except BaseException:
-            _roll_back(connection)
+            tables.roll_back()
             raise
         finally:
             connection.execute("PRAGMA synchronous = FULL")
 
-    def _open_connection(self) -> sqlite3.Connection:
-        if self._connection is None:
+    def _opened_file(self) -> tuple[sqlite3.Connection, ChecksummedTables]:
+        if self._connection is None or self._tables is None:
             raise MetadataStoreError(f"{self.name} is not open")
-        return self._connection
+        return self._connection, self._tables
 
     def _write(self, transaction: Transaction) -> None:
         import _sqlite3 as sqlite3
 
-        connection = self._open_connection()
+        connection, tables = self._opened_file()
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            tables.begin()
             _check_epoch(connection, transaction.expected_epoch)
-            _write_counters(connection, transaction)
-            _write_topics(connection, transaction.delta)
-            _write_partitions(connection, transaction.delta)
-            _write_configs(connection, transaction.delta)
-            _write_quotas(connection, transaction.delta)
-            _write_features(connection, transaction.delta)
-            forgotten = ((topic_id,) for topic_id in transaction.topics_forgotten)
-            connection.executemany("DELETE FROM deleted_topic WHERE topic_id = ?", forgotten)
-            connection.execute("COMMIT")
+            _write_counters(tables, transaction)
+            _write_topics(tables, transaction.delta)
+            _write_partitions(connection, tables, transaction.delta)
+            _write_configs(tables, transaction.delta)
+            _write_quotas(tables, transaction.delta)
+            _write_features(tables, transaction.delta)
+            for topic_id in transaction.topics_forgotten:
+                tables.delete("deleted_topic", "topic_id = ?", (topic_id,))
+            tables.commit()
         except sqlite3.Error as error:
-            _roll_back(connection)
+            tables.roll_back()
             raise errors.KafkaStorageError(f"{self.name} could not be written: {error}") from error
         except BaseException:
-            _roll_back(connection)
+            tables.roll_back()
             raise
 
     def _release(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._tables = self._connection, None, None
         if connection is not None:
             connection.close()
 
 
 def _add_tables(connection: sqlite3.Connection) -> None:
+    """What a store of version 1 may lack."""
     for statement in _ADDED_TABLES:
         connection.execute(statement)
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
+    connection.execute("INSERT OR IGNORE INTO counter VALUES ('features_epoch', 0)")
 
 
 def _check_epoch(connection: sqlite3.Connection, expected: int | None) -> None:
@@ -282,125 +351,112 @@ def _check_epoch(connection: sqlite3.Connection, expected: int | None) -> None:
         raise errors.StaleControllerEpochError(f"Controller epoch {expected} was followed by {stored}.")
 
 
-def _write_counters(connection: sqlite3.Connection, transaction: Transaction) -> None:
+def _write_counters(tables: ChecksummedTables, transaction: Transaction) -> None:
     for name in ("controller_epoch", "next_broker_epoch", "next_producer_id"):
         value = getattr(transaction, name)
         if value is not None:
-            connection.execute("UPDATE counter SET value = ? WHERE name = ?", (value, name))
+            _set_counter(tables, name, value)
 
 
-def _write_topics(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
+def _set_counter(tables: ChecksummedTables, name: str, value: int) -> None:
+    tables.delete("counter", "name = ?", (name,))
+    tables.insert("counter", [(name, value)])
+
+
+def _write_topics(tables: ChecksummedTables, delta: MetadataDelta) -> None:
     for topic in delta.topics_deleted:
-        connection.execute("DELETE FROM partition WHERE topic_id = ?", (topic.topic_id,))
-        connection.execute("DELETE FROM topic WHERE topic_id = ?", (topic.topic_id,))
-        connection.execute(
-            "DELETE FROM config WHERE resource_type = ? AND resource_name = ?", (TOPIC_RESOURCE, topic.name)
-        )
-        connection.execute("INSERT INTO deleted_topic VALUES (?)", (topic.topic_id,))
-    for topic in delta.topics_created:
-        connection.execute("INSERT INTO topic VALUES (?, ?)", (topic.topic_id, topic.name))
+        tables.delete("partition", "topic_id = ?", (topic.topic_id,))
+        tables.delete("topic", "topic_id = ?", (topic.topic_id,))
+        tables.delete("config", "resource_type = ? AND resource_name = ?", (TOPIC_RESOURCE, topic.name))
+    tables.insert("deleted_topic", [(topic.topic_id,) for topic in delta.topics_deleted])
+    tables.insert("topic", [(topic.topic_id, topic.name) for topic in delta.topics_created])
 
 
-def _write_partitions(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
-    for statement, states in (
-        (
-            "INSERT INTO partition (topic_id, partition, leader, leader_epoch, partition_epoch, replicas, isr)"
-            " SELECT topic_id, :partition, :leader, :leader_epoch, :partition_epoch, :replicas, :isr"
-            " FROM topic WHERE name = :topic",
-            delta.created_partitions(),
-        ),
-        (
-            "UPDATE partition SET leader = :leader, leader_epoch = :leader_epoch, partition_epoch = :partition_epoch,"
-            " replicas = :replicas, isr = :isr"
-            " WHERE partition = :partition AND topic_id = (SELECT topic_id FROM topic WHERE name = :topic)",
-            delta.changed_partitions(),
-        ),
-    ):
-        connection.executemany(statement, (_partition_row(state) for state in states))
+def _write_partitions(connection: sqlite3.Connection, tables: ChecksummedTables, delta: MetadataDelta) -> None:
+    topic_ids: dict[str, bytes] = {}
+
+    def row_of(state: PartitionState) -> Row:
+        if state.topic not in topic_ids:
+            query = "SELECT topic_id FROM topic WHERE name = ?"
+            (topic_ids[state.topic],) = connection.execute(query, (state.topic,)).fetchone()
+        leadership = (state.leader, state.leader_epoch, state.partition_epoch)
+        return (topic_ids[state.topic], state.partition, *leadership, _join(state.replicas), _join(state.isr))
+
+    changed = [row_of(state) for state in delta.changed_partitions()]
+    for row in changed:
+        tables.delete("partition", "topic_id = ? AND partition = ?", row[:2])
+    tables.insert("partition", [*changed, *map(row_of, delta.created_partitions())])
 
 
-def _partition_row(state: PartitionState) -> dict[str, object]:
-    return {
-        "topic": state.topic,
-        "partition": state.partition,
-        "leader": state.leader,
-        "leader_epoch": state.leader_epoch,
-        "partition_epoch": state.partition_epoch,
-        "replicas": _join(state.replicas),
-        "isr": _join(state.isr),
-    }
-
-
-def _write_configs(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
+def _write_configs(tables: ChecksummedTables, delta: MetadataDelta) -> None:
     for change in delta.configs_changed:
         resource = (change.resource_type, change.name)
-        connection.execute("DELETE FROM config WHERE resource_type = ? AND resource_name = ?", resource)
-        rows = ((*resource, name, value) for name, value in change.overrides.items())
-        connection.executemany("INSERT INTO config VALUES (?, ?, ?, ?)", rows)
+        tables.delete("config", "resource_type = ? AND resource_name = ?", resource)
+        tables.insert("config", [(*resource, name, value) for name, value in change.overrides.items()])
 
 
-def _write_quotas(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
+def _write_quotas(tables: ChecksummedTables, delta: MetadataDelta) -> None:
     for change in delta.quotas_changed:
         parts = dict(change.entity.parts)
         entity = tuple((parts[kind] or "") if kind in parts else None for kind in (USER, CLIENT_ID, IP))
-        connection.execute("DELETE FROM client_quota WHERE user IS ? AND client_id IS ? AND ip IS ?", entity)
-        rows = ((*entity, name, value) for name, value in change.quotas.items())
-        connection.executemany("INSERT INTO client_quota VALUES (?, ?, ?, ?, ?)", rows)
+        tables.delete("client_quota", "user IS ? AND client_id IS ? AND ip IS ?", entity)
+        # As SQLite stores it: a float, and no negative zero.
+        tables.insert("client_quota", [(*entity, name, float(value) + 0.0) for name, value in change.quotas.items()])
 
 
-def _write_features(connection: sqlite3.Connection, delta: MetadataDelta) -> None:
+def _write_features(tables: ChecksummedTables, delta: MetadataDelta) -> None:
     for change in delta.features_changed:
-        connection.execute("DELETE FROM feature WHERE name = ?", (change.name,))
+        tables.delete("feature", "name = ?", (change.name,))
         if change.level:
-            connection.execute("INSERT INTO feature VALUES (?, ?)", (change.name, change.level))
+            tables.insert("feature", [(change.name, change.level)])
     if delta.features_epoch is not None:
-        connection.execute("UPDATE counter SET value = ? WHERE name = 'features_epoch'", (delta.features_epoch,))
+        _set_counter(tables, "features_epoch", delta.features_epoch)
 
 
-def _read_state(connection: sqlite3.Connection) -> StoredState:
-    (cluster_id,) = connection.execute("SELECT cluster_id FROM cluster").fetchone()
-    counters = dict(connection.execute("SELECT name, value FROM counter").fetchall())
-    deleted = frozenset(row[0] for row in connection.execute("SELECT topic_id FROM deleted_topic"))
+def _state_of(content: Mapping[str, Sequence[Row]]) -> StoredState:
+    ((cluster_id,),) = content["cluster"]
+    counters: dict[str, int] = dict(content["counter"])
     configs: dict[tuple[int, str], dict[str, str]] = {}
-    for kind, resource, name, value in connection.execute(
-        "SELECT resource_type, resource_name, name, value FROM config"
-    ):
+    for kind, resource, name, value in content["config"]:
         configs.setdefault((kind, resource), {})[name] = value
     image = MetadataImage(
         cluster_id,
-        topics=_read_topics(connection),
+        topics=_topics_of(content["topic"], content["partition"]),
         configs=configs,
-        client_quotas=_read_quotas(connection),
-        features=dict(connection.execute("SELECT name, level FROM feature").fetchall()),
+        client_quotas=_quotas_of(content["client_quota"]),
+        features=dict(content["feature"]),
         features_epoch=counters.pop("features_epoch"),
     )
-    return StoredState(image, **counters, deleted_topic_ids=deleted)
+    return StoredState(image, **counters, deleted_topic_ids=frozenset(row[0] for row in content["deleted_topic"]))
 
 
-def _read_topics(connection: sqlite3.Connection) -> dict[str, TopicImage]:
-    rows = connection.execute(
-        "SELECT topic_id, name, partition, replicas, isr, leader, leader_epoch, partition_epoch"
-        " FROM topic JOIN partition USING (topic_id) ORDER BY name, partition"
-    )
-    states: dict[tuple[str, bytes], list[PartitionState]] = {}
-    for topic_id, name, partition, replicas, isr, *leadership in rows:
-        state = PartitionState(name, partition, _split(replicas), _split(isr), *leadership)
+def _topics_of(topics: Sequence[Row], partitions: Sequence[Row]) -> dict[str, TopicImage]:
+    names: dict[bytes, str] = dict(topics)
+    states: dict[bytes, list[PartitionState]] = {topic_id: [] for topic_id in names}
+    for topic_id, partition, *leadership, replicas, isr in partitions:
+        name = names[topic_id]
         if len(topic_id) != TOPIC_ID_BYTES or not isinstance(name, str) or not all(map(_is_whole, leadership)):
             raise ValueError(f"topic {name!r} with id {topic_id!r}, led by {leadership}")
-        states.setdefault((name, topic_id), []).append(state)
-    for (name, _), partitions in states.items():
-        if [state.partition for state in partitions] != list(range(len(partitions))):
+        states[topic_id].append(PartitionState(name, partition, _split(replicas), _split(isr), *leadership))
+    for topic_id, name in names.items():
+        # The table's order is that of its primary key: topic id and partition.
+        if [state.partition for state in states[topic_id]] != list(range(len(states[topic_id]))) or not states[
+            topic_id
+        ]:
             raise ValueError(f"topic {name!r} lacks some of its partitions")
-    return {name: TopicImage(name, topic_id, partitions) for (name, topic_id), partitions in states.items()}
+    return {
+        name: TopicImage(name, topic_id, states[topic_id])
+        for name, topic_id in sorted((name, topic_id) for topic_id, name in names.items())
+    }
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int)
 
 
-def _read_quotas(connection: sqlite3.Connection) -> dict[QuotaEntity, dict[str, float]]:
+def _quotas_of(rows: Iterable[Row]) -> dict[QuotaEntity, dict[str, float]]:
     client_quotas: dict[QuotaEntity, dict[str, float]] = {}
-    for user, client_id, ip, name, value in connection.execute("SELECT * FROM client_quota"):
+    for user, client_id, ip, name, value in rows:
         stored = ((USER, user), (CLIENT_ID, client_id), (IP, ip))
         entity = QuotaEntity({kind: text or None for kind, text in stored if text is not None})
         client_quotas.setdefault(entity, {})[name] = value

@@ -308,30 +308,3 @@ def test_directories_that_contradict_each_other_are_refused(data: Path, kind: st
         pass
     assert words in str(refused.value)
     assert files_of(data) == before
-
-
-def test_no_flipped_byte_of_the_store_ends_in_a_traceback(specimen: Specimen, data: Path) -> None:
-    """SQLite has no checksums: a change of content may pass, but must never be more than an odd value."""
-    from kcore.controller.embedded_store import EmbeddedMetadataStore
-    from kcore.controller.metadata_store import MetadataStoreError
-
-    with BrokerProcess(data, PROPERTIES) as broker:
-        broker.stop()
-    path = data / STORE
-    content = path.read_bytes()
-    chance = random.Random(7)
-    outcomes = {"opened": 0, "refused": 0}
-    for _ in range(400):
-        lose(data)
-        damaged = bytearray(content)
-        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
-        path.write_bytes(bytes(damaged))
-        store = EmbeddedMetadataStore(str(path))
-        try:
-            store.open()
-            outcomes["opened"] += 1
-        except MetadataStoreError:
-            outcomes["refused"] += 1
-        finally:
-            store.close()
-    assert min(outcomes.values()) > 0, outcomes

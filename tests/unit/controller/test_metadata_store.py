@@ -320,9 +320,10 @@ class TestEmbeddedFile:
         store.open()
         store.close()
         with sqlite3.connect(path) as connection:
-            connection.execute("PRAGMA user_version = 2")
+            connection.execute("PRAGMA user_version = 3")
+            connection.execute("UPDATE checksum SET value = ? WHERE name = 'format_version'", ((3).to_bytes(8, "big"),))
         connection.close()
-        with pytest.raises(MetadataStoreError, match="has format version 2, and this release knows versions up to 1"):
+        with pytest.raises(MetadataStoreError, match="has format version 3, and this release knows versions up to 2"):
             EmbeddedMetadataStore(path).open()
 
     def test_a_file_of_another_program_is_refused(self, tmp_path: Path) -> None:
@@ -345,12 +346,18 @@ class TestEmbeddedFile:
         assert [path.name for path in tmp_path.iterdir()] == ["m.sqlite"]
 
 
+def go_back_to_first_format(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE checksum")
+    connection.execute("PRAGMA user_version = 1")
+
+
 def test_a_store_of_an_older_release_takes_features(tmp_path: Path) -> None:
     path = str(tmp_path / "m.sqlite")
     store = EmbeddedMetadataStore(path)
     store.open("cluster")
     store.close()
     with sqlite3.connect(path) as connection:
+        go_back_to_first_format(connection)
         connection.execute("DROP TABLE feature")
         connection.execute("DELETE FROM counter WHERE name = 'features_epoch'")
     connection.close()
@@ -368,6 +375,7 @@ def test_a_store_of_an_older_release_takes_quotas(tmp_path: Path) -> None:
     store.open("cluster")
     store.close()
     with sqlite3.connect(path) as connection:
+        go_back_to_first_format(connection)
         connection.execute("DROP TABLE client_quota")
     connection.close()
     entity = QuotaEntity({"user": "ann", "client-id": None})
