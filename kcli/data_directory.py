@@ -27,9 +27,14 @@ def default_data_directory() -> str:
 def write_pid_file(directory: str) -> None:
     """Names this process as the one that serves the directory."""
     path = os.path.join(directory, PID_FILE)
-    with open(path + ".tmp", "w", encoding="ascii") as file:
+    with open(path + ".tmp", "w", encoding="ascii", opener=_open_for_owner) as file:
         file.write(f"{os.getpid()} {_start_time(os.getpid())}\n")
     os.rename(path + ".tmp", path)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    """Like every other file in a data directory: for the broker's user only."""
+    return os.open(path, flags, 0o600)
 
 
 def remove_pid_file(directory: str) -> None:

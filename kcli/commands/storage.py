@@ -122,10 +122,11 @@ def format_directories(config: str, cluster_id: str, ignore_formatted: bool, out
         )
     node_id = _node_id(read_properties(config))
     rows: list[Row] = []
+    disk = RealDisk()
     for directory in directories:
         if directory not in formatted:
-            os.makedirs(directory, exist_ok=True)
-            write_meta_properties(RealDisk(), directory, MetaProperties(cluster_id, node_id, os.urandom(UUID_BYTES)))
+            disk.mkdirs(directory)
+            write_meta_properties(disk, directory, MetaProperties(cluster_id, node_id, os.urandom(UUID_BYTES)))
             rows.append({"directory": directory, "cluster_id": cluster_id, "node_id": node_id})
     if not rows and output == KAFKA:
         click.echo("All of the log directories are already formatted.")

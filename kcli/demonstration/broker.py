@@ -65,7 +65,7 @@ class DemoBroker:
                 stop = f"kcli server-stop --data-dir {self.data_dir}"
                 raise UsageFailure(f"{self.data_dir}: another broker (pid {pid}) serves it; stop it with `{stop}`")
             shutil.rmtree(self.directory)
-        os.makedirs(self.data_dir)
+        os.makedirs(self.data_dir, 0o700)
         with open(os.path.join(self.directory, MARKER), "w", encoding="ascii"):
             pass
 

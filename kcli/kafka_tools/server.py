@@ -45,8 +45,9 @@ def _start_in_background(words: list[str]) -> int:
     from kcli.data_directory import default_data_directory
 
     directory = os.environ.get("LOG_DIR") or os.path.join(os.path.dirname(default_data_directory()), "logs")
-    os.makedirs(directory, exist_ok=True)
-    with open(os.path.join(directory, LOG_FILE), "ab") as log:
+    os.makedirs(directory, 0o700, exist_ok=True)
+    path = os.path.join(directory, LOG_FILE)
+    with open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as log:
         subprocess.Popen(
             [sys.executable, "-m", "kcli", "server-start", *words],
             stdin=subprocess.DEVNULL,

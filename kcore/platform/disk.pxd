@@ -11,6 +11,11 @@ cdef extern from "<sys/uio.h>" nogil:
         void* iov_base
         size_t iov_len
 
+# Only the user that runs the broker may read what it stores; what exists already keeps its mode.
+cdef enum:
+    FILE_MODE = 0o600
+    DIRECTORY_MODE = 0o700
+
 cdef struct DiskStat:
     int64_t size_bytes
     int64_t modified_ms

@@ -14,8 +14,6 @@ from libc.string cimport memcpy, strlen, strrchr
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY
 
 cdef enum:
-    FILE_MODE = 0o644
-    DIRECTORY_MODE = 0o755
     COPY_CHUNK_BYTES = 1 << 20
 
 

@@ -15,7 +15,7 @@ from libc.errno cimport ENOMEM
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC
-from kcore.platform.disk cimport DiskOperations, DiskStat, iovec
+from kcore.platform.disk cimport FILE_MODE, DiskOperations, DiskStat, iovec
 from kcore.platform.sync cimport atomic_load_32, atomic_store_32
 
 cdef extern from "<sys/mman.h>" nogil:
@@ -30,7 +30,6 @@ cdef extern from "<sys/mman.h>" nogil:
     int munmap(void* address, size_t size)
 
 cdef enum:
-    FILE_MODE = 0o644
     MAX_ENTRY_BYTES = 12
 
 

@@ -16,7 +16,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport strlen
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC
-from kcore.platform.disk cimport DiskOperations, DiskStat, iovec
+from kcore.platform.disk cimport FILE_MODE, DiskOperations, DiskStat, iovec
 from kcore.platform.sync cimport (
     atomic_add_32, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64,
     atomic_swap_32_if, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
@@ -38,7 +38,6 @@ from kcore.storage.time_index cimport (
 )
 
 cdef enum:
-    FILE_MODE = 0o644
     PATH_CAPACITY = 4096
     SUFFIX_BYTES = 4             # ".log"
     CLOSED_PER_OPEN = 4

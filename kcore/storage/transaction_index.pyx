@@ -22,7 +22,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR
 from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int64
-from kcore.platform.disk cimport DiskStat, iovec
+from kcore.platform.disk cimport FILE_MODE, DiskStat, iovec
 from kcore.platform.sync cimport (
     atomic_load_32, atomic_store_32, pthread_mutex_lock, pthread_mutex_unlock,
 )
@@ -35,7 +35,6 @@ cdef enum:
     VERSION = 0
     ENTRY_BYTES = 34
     READ_ENTRIES = 64
-    FILE_MODE = 0o644
     PATH_CAPACITY = 4096
     FIRST_CAPACITY = 8
 

@@ -208,7 +208,7 @@ def become_broker(parent: int, control: int, log_path: str) -> None:
         os._exit(1)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.dup2(log, STDERR)
     os.dup2(control, FIRST_FREE_DESCRIPTOR, inheritable=False)
     os.closerange(FIRST_FREE_DESCRIPTOR + 1, os.sysconf("SC_OPEN_MAX"))

@@ -68,7 +68,8 @@ TEXTS = {
         "answers are not counted."
     ),
     "log.dir": "The directory of the logs, where log.dirs is not given.",
-    "log.dirs": "The directories of the logs; without it, log.dir.",
+    "log.dirs": "The directories of the logs; without it, log.dir. The broker creates directories with mode 0700 and "
+    "files with mode 0600: only its user can read them. Directories and files that exist keep their mode.",
     "max.incremental.fetch.session.cache.slots": "How many incremental fetch sessions are kept.",
     "max.request.partition.size.limit": "The most partitions that one DescribeTopicPartitions response carries.",
     "metadata.log.dir": "The directory of the embedded metadata store; without it the first log directory.",

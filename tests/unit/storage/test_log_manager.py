@@ -76,11 +76,11 @@ class Failing:
         self.synced.append(path)
         super().fsync_dir(path)  # type: ignore[misc]
 
-    def mkdir(self, path: str, mode: int = 0o755) -> None:
+    def mkdir(self, path: str, mode: int = 0o700) -> None:
         self._check(path)
         super().mkdir(path, mode)  # type: ignore[misc]
 
-    def mkdirs(self, path: str, mode: int = 0o755) -> None:
+    def mkdirs(self, path: str, mode: int = 0o700) -> None:
         self._check(path)
         super().mkdirs(path, mode)  # type: ignore[misc]
 
