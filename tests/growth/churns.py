@@ -58,6 +58,16 @@ class Topics(Churn):
     """Half of them have configurations of their own."""
 
     name = "topics"
+    # What is remembered of a deleted log until the next checkpoint is forgotten before the next count.
+    overrides: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        (
+            "log.initial.task.delay.ms",
+            "log.flush.offset.checkpoint.interval.ms",
+            "log.flush.start.offset.checkpoint.interval.ms",
+            "replica.high.watermark.checkpoint.interval.ms",
+        ),
+        "100",
+    )
 
     def prepare(self) -> None:
         pass
