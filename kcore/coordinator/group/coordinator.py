@@ -176,13 +176,20 @@ class GroupCoordinator:
         client_host: str,
         needs_member_id: bool,
         can_skip_assignment: bool,
+        is_connected: bool = True,
     ) -> None:
         """JoinGroup; `needs_member_id`: a client new enough is first told its member id (KIP-394),
-        `can_skip_assignment`: and a static leader that comes back is told not to assign (KIP-814)."""
+        `can_skip_assignment`: and a static leader that comes back is told not to assign (KIP-814).
+
+        A client that has closed its connection (`is_connected` is False) does not join: it would never learn its member
+        id or its generation, and the others would wait for it.
+        """
         shard = self._shard(request.group_id)
         error = shard.error if request.group_id else codes.INVALID_GROUP_ID
         if not error and not self._is_session_timeout(request.session_timeout_ms):
             error = codes.INVALID_SESSION_TIMEOUT
+        if not error and not is_connected:
+            error = codes.REBALANCE_IN_PROGRESS
         if error:
             context.respond(join_failure(error, request.member_id))
             return

@@ -47,6 +47,7 @@ def handle(context: RequestContext, request: Any) -> None:
         client_host=f"/{context.connection.client_host}",
         needs_member_id=context.api_version >= FIRST_WITH_MEMBER_ID_REQUIRED,
         can_skip_assignment=context.api_version >= FIRST_WITH_SKIPPED_ASSIGNMENT,
+        is_connected=context.is_connected,
     )
 
 

@@ -18,7 +18,7 @@ from tests.raw_client import RawClient
 from tests.unit.server.test_produce_and_fetch import batch, fetch_fields, produce
 
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, INVALID_GROUP_ID = 22, 25, 24
-REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID = 27, 82
+REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED = 27, 82, 79
 VERSIONS = range(5)
 FIRST_WITH_INSTANCE = 3
 NUMBERS = itertools.count()
@@ -254,3 +254,24 @@ def test_sign_of_life_that_is_read_after_its_client_closed_the_connection_extend
         assert answer.error_code == 0
     after = session_end(broker, group_id, member_id)
     assert after == before if is_closed else after > before
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "open"])
+def test_who_closed_the_connection_before_joining_is_not_waited_for(
+    broker: Broker, client: RawClient, is_closed: bool
+) -> None:
+    group_id = str(become_stable(client)["group_id"])
+    topic = f"awaited-by-{group_id}"
+    client.create_topic(topic)
+    with RawClient(broker.bound_listeners[0].port) as late:
+        late.send(apis.FETCH, 12, fetch_fields(client, topic, max_wait_ms=60_000))
+        late.send(apis.JOIN_GROUP, 5, join_fields(group_id))
+        if is_closed:
+            late.socket.shutdown(socket.SHUT_WR)
+        assert produce(client, topic, batch([b"value"])).error_code == 0
+        assert late.receive_frame() is not None
+        error_code = late.receive(apis.JOIN_GROUP, 5).error_code
+    group = broker.group_coordinator._shard(group_id).groups[group_id]
+    assert isinstance(group, Group)
+    assert error_code == (REBALANCE_IN_PROGRESS if is_closed else MEMBER_ID_REQUIRED)
+    assert len(group.members.pending_ids) == (0 if is_closed else 1)
