@@ -34,12 +34,16 @@ DESCRIBE_ATTEMPTS = 2_000
 Resource = tuple[int, str, list[tuple[str, int, str | None]]]
 
 
+# What bounds a change at run time, and has another default since Kafka 4.
+DEFAULTS_OF_39 = {"num.recovery.threads.per.data.dir": "1"}
+
+
 @pytest.fixture(scope="module")
 def clients(apache_kafka_39: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RawClient]]:
     """A connection to Kafka and one to us, with the same topic on both sides."""
     data: Path = tmp_path_factory.mktemp("ours") / "data"
     with (
-        BrokerProcess(data, {"broker.id": ME, "no.such.property": "1"}) as ours,
+        BrokerProcess(data, {"broker.id": ME, "no.such.property": "1", **DEFAULTS_OF_39}) as ours,
         RawClient(apache_kafka_39.port) as kafka_client,
         RawClient(ours.port) as our_client,
     ):
@@ -292,27 +296,54 @@ def test_names_that_nobody_defined_are_kept_and_hidden(clients: list[RawClient])
     assert configs["listener.name.plaintext.ssl.key.password"][0] is None
 
 
-def test_every_default_of_a_topic_is_described_as_kafka_does(clients: list[RawClient]) -> None:
-    _, _, configs = described_alike(clients, TOPIC, "cfg-a", [])
-    assert len(configs) == 36
+# Kafka 4.3 sets it for all brokers when it formats a cluster with eligible leader replicas.
+SET_BY_KAFKA = {"min.insync.replicas"}
+# See OTHER_DEFAULTS and TEXTS of tests/unit/config/test_definitions_against_kafka.py.
+OTHERWISE_HERE = {
+    *("socket.send.buffer.bytes", "socket.receive.buffer.bytes", "group.coordinator.rebalance.protocols"),
+    *("log.dir", "early.start.listeners"),
+}
 
 
-def test_every_configuration_of_a_broker_is_described_as_kafka_does(clients: list[RawClient]) -> None:
-    (_, _, kafka), (_, _, ours) = (describe(client, BROKER, ME, None) for client in clients)
-    # Properties that 3.9 does not know are shown, without their value.
-    unknown = {name: row for name, row in kafka.items() if row[4] == 0}
-    assert {row[:5] for row in unknown.values()} == {ours["no.such.property"][:5]}
-    kafka = {name: row for name, row in kafka.items() if name not in unknown}
-    assert kafka.keys() <= ours.keys()
-    # What stands in the properties of each, and the sizes of socket buffers, which are left to the kernel here.
-    differing = {name for name, row in kafka.items() if 4 in (row[2], ours[name][2])}
-    differing |= {"socket.send.buffer.bytes", "socket.receive.buffer.bytes"}
-    differing |= {"offsets.topic.replication.factor", "group.initial.rebalance.delay.ms"}
-    # The consumer protocol is on as in Apache Kafka 4 (tests/unit/config/test_definitions_against_kafka.py).
-    differing |= {"group.coordinator.rebalance.protocols", "group.consumer.migration.policy"}
-    assert {name: ours[name] for name in kafka if name not in differing} == {
-        name: row for name, row in kafka.items() if name not in differing
-    }
+def test_every_default_of_a_topic_is_described_as_kafka_4_does(
+    clients: list[RawClient], apache_kafka_4: ApacheKafka
+) -> None:
+    with RawClient(apache_kafka_4.port) as kafka_4:
+        kafka_4.create_topic("cfg-a")
+        # Its broker follows its controller a moment later.
+        while describe(kafka_4, TOPIC, "cfg-a", [])[0]:
+            pass
+        _, _, theirs = describe(kafka_4, TOPIC, "cfg-a", [])
+    _, _, ours = describe(clients[1], TOPIC, "cfg-a", [])
+    assert len(ours) == 33
+    assert without(ours, SET_BY_KAFKA) == without(theirs, SET_BY_KAFKA)
+
+
+def test_what_kafka_4_has_removed_of_a_topic_is_described_where_it_is_set(clients: list[RawClient]) -> None:
+    names = ["message.format.version", "message.downconversion.enable", "message.timestamp.difference.max.ms"]
+    ours = clients[1]
+    assert describe(ours, TOPIC, "cfg-a", names)[2] == {}
+    values = dict(zip(names, ("3.0-IV1", "false", "1000"), strict=True))
+    assert incremental(ours, topic(*((name, SET, value) for name, value in values.items())))[0][2] == 0
+    assert {name: row[0] for name, row in describe(ours, TOPIC, "cfg-a", names)[2].items()} == values
+
+
+def test_every_configuration_of_a_broker_is_described_as_kafka_4_does(
+    clients: list[RawClient], apache_kafka_4: ApacheKafka
+) -> None:
+    _, _, ours = describe(clients[1], BROKER, ME, None)
+    with RawClient(apache_kafka_4.port) as kafka_4:
+        _, _, theirs = describe(kafka_4, BROKER, ME, None)
+    assert theirs.keys() <= ours.keys()
+    in_properties = {name for name, row in theirs.items() if 4 in (row[2], ours[name][2])}
+    differing = in_properties | SET_BY_KAFKA | OTHERWISE_HERE
+    assert without({name: ours[name] for name in theirs}, differing) == without(theirs, differing)
+    # A property that nobody has defined is shown without its value.
+    assert (ours["no.such.property"][0], ours["no.such.property"][4]) == (None, 0)
+
+
+def without(configs: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: row for name, row in configs.items() if name not in names}
 
 
 @pytest.mark.parametrize(
