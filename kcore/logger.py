@@ -4,6 +4,9 @@ A record is one line on stderr, in the form that Kafka's log4j configuration mad
 
     [2026-11-21 02:36:39,123] INFO [kcore.storage.log] Rolled a new segment at offset 4711
 
+What a client can cause again and again is logged with `limited`: LINES_EACH lines a minute for each client and cause.
+Further ones are counted, and the count is one line when the minute is over.
+
 Levels are hierarchical, as in log4j: a logger without a level of its own has that of the nearest logger above it by
 name (`kcore.storage` above `kcore.storage.log`), at last that of the root. They can be changed while the process runs.
 
@@ -28,6 +31,9 @@ LEVELS = {"TRACE": TRACE, "DEBUG": DEBUG, "INFO": INFO, "WARN": WARN, "WARNING":
 LEVEL_NAMES = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARN: "WARN", ERROR: "ERROR", FATAL: "FATAL"}
 ROOT = "root"
 MAX_REMEMBERED_WARNINGS = 1024
+LINES_EACH = 10
+INTERVAL_S = 60.0
+MAX_LIMITED = 1024
 
 
 class Output:
@@ -65,6 +71,85 @@ class Output:
 OUTPUT = Output()
 
 
+class LimitedCause:
+    """One cause of lines by one client: since when, and how many lines were written and left out."""
+
+    __slots__ = ("began_s", "left_out", "level", "logger", "written")
+
+    def __init__(self, logger: Logger, level: int, began_s: float) -> None:
+        self.logger = logger
+        self.level = level
+        self.began_s = began_s
+        self.written = 0
+        self.left_out = 0
+
+
+class LimitedLines:
+    """How often each client caused a line lately; there is one, `LIMITED`.
+
+    At most MAX_LIMITED pairs of client and cause are told apart: what comes beyond is counted together.
+    """
+
+    __slots__ = ("beyond", "causes", "lock")
+
+    def __init__(self) -> None:
+        self.lock = allocate_lock()
+        # Oldest first.
+        self.causes: dict[tuple[str, str], LimitedCause] = {}
+        self.beyond = 0
+
+    def allows(self, logger: Logger, level: int, client: str, cause: str) -> bool:
+        """Whether a line may be written; one that may not is counted."""
+        self.report(INTERVAL_S)
+        with self.lock:
+            found = self._cause(logger, level, client, cause)
+            if found is None:
+                return False
+            if found.written < LINES_EACH:
+                found.written += 1
+                return True
+            found.left_out += 1
+            return False
+
+    def count(self, logger: Logger, level: int, client: str, cause: str, lines: int) -> None:
+        """Lines that were left out elsewhere."""
+        with self.lock:
+            found = self._cause(logger, level, client, cause)
+            if found is not None:
+                found.left_out += lines
+
+    def _cause(self, logger: Logger, level: int, client: str, cause: str) -> LimitedCause | None:
+        found = self.causes.get((client, cause))
+        if found is None and len(self.causes) < MAX_LIMITED:
+            found = self.causes[client, cause] = LimitedCause(logger, level, time.monotonic())
+        elif found is None:
+            self.beyond += 1
+        return found
+
+    def report(self, older_than_s: float) -> None:
+        """Writes the counts of what began so long ago, and forgets it."""
+        ended = []
+        with self.lock:
+            latest_s = time.monotonic() - older_than_s
+            while self.causes:
+                key = next(iter(self.causes))
+                if self.causes[key].began_s > latest_s:
+                    break
+                ended.append((*key, self.causes.pop(key)))
+            beyond = 0
+            if ended:
+                beyond, self.beyond = self.beyond, 0
+        for client, cause, found in ended:
+            if found.left_out:
+                label = LEVEL_NAMES[found.level]
+                found.logger.write(label, f"{found.left_out} more lines were left out: {cause}, client {client}")
+        if beyond:
+            get_logger(ROOT).write("WARN", f"{beyond} more lines of other clients and causes were left out")
+
+
+LIMITED = LimitedLines()
+
+
 class Logger:
     """The log of one component; messages take %-style arguments, formatted only when the level is on.
 
@@ -100,6 +185,19 @@ class Logger:
         text = formatted(message, arguments)
         if self.level <= WARN and OUTPUT.is_new_warning(f"{self.component} {text}"):
             self._write("WARN", text, (), None)
+
+    def limited(
+        self,
+        level: int,
+        client: str,
+        cause: str,
+        message: str,
+        *arguments: object,
+        error: BaseException | None = None,
+    ) -> None:
+        """A line that a client causes; `cause` names its kind, without what differs from line to line."""
+        if self.level <= level and LIMITED.allows(self, level, client, cause):
+            self._write(LEVEL_NAMES[level], message, arguments, error)
 
     def write(self, level: str, text: str) -> None:
         """A line whose writer has decided itself that it is wanted; `level` is only its label."""

@@ -18,6 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from kcore.logger import LIMITED
 from tests.apache_kafka import ApacheKafka, ZooKeeperKafka
 from tests.leftovers import librdkafka_clients
 
@@ -98,6 +99,12 @@ def _no_librdkafka_client_stays(request: pytest.FixtureRequest) -> Iterator[None
         gc.collect()
     # What has failed is kept for the report.
     assert librdkafka_clients() <= clients or request.session.testsfailed > failed, "close it, or let go of it"
+
+
+@pytest.fixture(autouse=True)
+def _no_line_is_left_out() -> None:
+    """Lines that clients cause are limited by client and cause, and every client of a test is at the same address."""
+    LIMITED.causes.clear()
 
 
 @pytest.fixture(scope="session")

@@ -29,8 +29,9 @@ from kcore.controller.topic_plan import (
     planned_partitions,
 )
 from kcore.errors import KafkaError
-from kcore.logger import get_logger
+from kcore.logger import WARN, get_logger
 from kcore.metadata.image import TOPIC_RESOURCE
+from kcore.metadata.quota_entity import IP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     ConfigValidator = Callable[[Mapping[str, str]], object]
 
 LOG = get_logger("kcore.controller")
+UNUSED = "Topic configurations without effect in this version"
 
 
 def unlimited(partitions: int) -> None:
@@ -366,9 +368,9 @@ class Controller:
             self._validate_configs(overrides)
         except ConfigException as error:
             raise errors.InvalidConfigError(str(error)) from error
-        for name in overrides:
-            if name in TOPIC_KEYS and not TOPIC_KEYS[name].is_used:
-                LOG.warn_once("The topic configuration %s has no effect in this version", name)
+        unused = [name for name in overrides if name in TOPIC_KEYS and not TOPIC_KEYS[name].is_used]
+        if unused:
+            LOG.limited(WARN, "any", UNUSED, "%s: %s", UNUSED, ", ".join(unused))
 
     def finish_deletions(self, topic_ids: Collection[bytes] | None = None) -> None:
         """Forgets deleted topics of which no log directory has anything left; None for all deleted topics."""
@@ -403,10 +405,12 @@ class Controller:
     ) -> KafkaError | None:
         from kcore.controller.quota_plan import plan_quotas, resolves
 
+        # A lookup may take seconds, for which nobody else may have to wait.
+        found = {name: resolves(name) for kind, name in entity.parts if kind == IP and name}
         try:
             with self._lock:
                 current = self.image.client_quotas.get(entity, {})
-                planned = plan_quotas(alteration, current, resolves)
+                planned = plan_quotas(alteration, current, found.__getitem__)
                 if planned != current and not validate_only:
                     self._store.set_client_quotas(self._epoch, entity, planned)
             return None

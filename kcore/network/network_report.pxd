@@ -9,6 +9,7 @@ cdef enum ReportLevel:
     REPORT_WARN = 1
     REPORT_ERROR = 2
 
-# Leaves "<what> <client>: <rule>" for a handler thread to log; `rule` may hold up to two %lld for the numbers.
+# Leaves "<what> <client>: <rule>" for a handler thread to log; `rule` may hold up to two %lld for the numbers,
+# and is a literal: lines of one rule and one client are limited together.
 cdef void report(HandlerEventSink sink, ReportLevel level, const char* what, const Endpoint* client,
                  const char* rule, int64_t first, int64_t second) noexcept nogil

@@ -1,17 +1,17 @@
 """What processors and the acceptor have to say goes to a handler thread, which has the GIL to log it.
 
-Bounded: when MAX_WAITING lines wait to be written, further ones are counted and the count is logged afterwards, so that a
-client that sends rubbish in a loop fills neither memory nor disk faster than a handler writes.
+Bounded: when MAX_WAITING lines wait to be written, further ones are counted. Of those that are, each client has a few lines
+a minute for each rule that it broke (`kcore.logger`), so that one that sends rubbish in a loop fills neither memory nor disk.
 """
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free
-from kcore.network.endpoint cimport ENDPOINT_TEXT_SIZE, Endpoint, endpoint_text
+from kcore.network.endpoint cimport ENDPOINT_TEXT_SIZE, Endpoint, endpoint_host, endpoint_text
 from kcore.platform.sync cimport atomic_add_32, atomic_add_64, atomic_load_64
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 
-from kcore.logger import get_logger
+from kcore.logger import ERROR, INFO, LIMITED, WARN, get_logger
 
 cdef enum:
     MAX_WAITING = 64
@@ -21,6 +21,8 @@ cdef enum:
 cdef struct Report:
     HandlerEvent event           # first: the sink knows nothing else of a report
     ReportLevel level
+    Endpoint client
+    const char* rule             # with its %lld: the same for every line of the kind
     char[320] text
 
 LOG = get_logger("kcore.network")
@@ -35,20 +37,18 @@ cdef void free_report(HandlerEvent* event) noexcept nogil:
 
 cdef void write_report(HandlerEvent* event) noexcept:
     cdef Report* line = <Report*>event
-    cdef ReportLevel level = line.level
     cdef int64_t lost
+    level = INFO if line.level == REPORT_INFO else WARN if line.level == REPORT_WARN else ERROR
+    client = endpoint_host(&line.client)
+    cause = line.rule.decode("utf-8", "replace").replace("%lld", "N")
     text = line.text.decode("utf-8", "replace")
     free_report(event)
-    if level == REPORT_INFO:
-        LOG.info("%s", text)
-    elif level == REPORT_WARN:
-        LOG.warn("%s", text)
-    else:
-        LOG.error("%s", text)
+    LOG.limited(level, client, cause, "%s", text)
     lost = atomic_load_64(&suppressed)
     if lost:
         atomic_add_64(&suppressed, -lost)
-        LOG.warn("%d more lines like these were left out", lost)
+        # Of whom they were is not known.
+        LIMITED.count(LOG, WARN, "any", "connections refused faster than a line is written", lost)
 
 
 cdef void report(HandlerEventSink sink, ReportLevel level, const char* what, const Endpoint* client,
@@ -68,6 +68,8 @@ cdef void report(HandlerEventSink sink, ReportLevel level, const char* what, con
     snprintf(rule_text, RULE_SIZE, rule, <long long>first, <long long>second)
     snprintf(line.text, TEXT_SIZE, b"%s %s: %s", what, client_text, rule_text)
     line.level = level
+    line.client = client[0]
+    line.rule = rule
     line.event.run = write_report
     line.event.drop = free_report
     if not sink.push_event(&line.event):

@@ -24,7 +24,7 @@ from kcore.controller.controller import Controller
 from kcore.controller.features import worth_naming
 from kcore.controller.metadata_store import MetadataStoreDamagedError, MetadataStoreError
 from kcore.coordinator.group.coordinator import GroupCoordinator
-from kcore.logger import get_logger
+from kcore.logger import INTERVAL_S, LIMITED, get_logger
 from kcore.metadata.cache import MetadataCache
 from kcore.metadata.image import BrokerRegistration
 from kcore.metadata.image import Endpoint as RegisteredEndpoint
@@ -338,6 +338,8 @@ class Broker:
         self.controller.fail_partitions(self.broker_id, self.log_manager.offline_partitions())
         period_ms = self.config.number("offsets.retention.check.interval.ms")
         self.scheduler.schedule("clean-up-groups", self.group_coordinator.clean_up, period_ms, period_ms)
+        interval_ms = int(INTERVAL_S * 1_000)
+        self.scheduler.schedule("left-out-lines", lambda: LIMITED.report(INTERVAL_S), interval_ms, interval_ms)
         if not self.log_manager.offline_directories():
             # The scan of the directories has set aside whatever was left of deleted topics.
             self.controller.finish_deletions()
@@ -393,6 +395,7 @@ class Broker:
             return
         self.state = PENDING_CONTROLLED_SHUTDOWN
         self._stop()
+        LIMITED.report(0)
         LOG.info("Shut down broker %d", self.broker_id)
 
     def _stop(self) -> None:

@@ -16,7 +16,7 @@ from kcore.config.topic import scaled_default
 from kcore.config.topic_keys import TOPIC_KEYS
 from kcore.controller.config_operations import OPERATION_NAMES, apply_operations
 from kcore.controller.topic_name import validate_topic_name
-from kcore.logger import get_logger
+from kcore.logger import ERROR, WARN, get_logger
 from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kcore.server.broker_loggers import alter_loggers
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BROKER_LOGGER_RESOURCE = 8
 LOG = get_logger("kcore.server.configs")
+UNUSED = "Broker configurations without effect in this version"
+MAX_LOGGED = 500  # characters
 
 
 def alter_resources(resources: Iterable[Any], alter: Callable[[Any], None]) -> list[Fields]:
@@ -52,7 +54,9 @@ def alter_resources(resources: Iterable[Any], alter: Callable[[Any], None]) -> l
         except errors.KafkaError as failure:
             error = failure
         except Exception as failure:
-            LOG.error("Altering the configuration of resource %s failed", name, cause=failure)
+            cause = f"altering a configuration failed with {type(failure).__name__}"
+            message = "Altering the configuration of resource %s failed"
+            LOG.limited(ERROR, "any", cause, message, name, error=failure)
             error = errors.UnknownServerError()
         rows.append(row(resource, error))
     return rows
@@ -129,13 +133,18 @@ def _checked_for_brokers(broker: Broker, change: Change, *, per_broker: bool) ->
             validate_broker_overrides(broker.config, overrides, per_broker=per_broker)
         except ConfigException as error:
             raise errors.InvalidRequestError(str(error)) from error
-        for name in overrides:
-            key = base_key(name)
-            if name not in current and (name not in BROKER_KEYS or key is None or not key.is_used):
-                LOG.warn_once("The broker configuration %s has no effect in this version", name)
+        unused = [name for name in overrides if name not in current and not is_used(name)]
+        if unused:
+            LOG.limited(WARN, "any", UNUSED, "%s: %s", UNUSED, ", ".join(unused)[:MAX_LOGGED])
         return overrides
 
     return checked
+
+
+def is_used(name: str) -> bool:
+    """Whether a broker's configuration has an effect."""
+    key = base_key(name)
+    return name in BROKER_KEYS and key is not None and key.is_used
 
 
 def _checked_for_client_metrics(change: Change) -> Change:

@@ -9,7 +9,7 @@ once, and what is too much is closed, longest silent first.
 from __future__ import annotations
 
 from kcore.config.definition import INT_MAX
-from kcore.logger import get_logger
+from kcore.logger import WARN, get_logger
 from kcore.metadata.image import BROKER_RESOURCE
 from kcore.metadata.quota_entity import CONNECTION_CREATION_RATE, IP
 
@@ -30,11 +30,13 @@ CREATION_RATE = "max.connection.creation.rate"
 class ConnectionLimits:
     """Hang it on the metadata cache, behind what updates the configuration: `cache.subscribe(limits.publish)`."""
 
-    __slots__ = ("_config", "_quotas")
+    __slots__ = ("_addresses", "_config", "_quotas")
 
     def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
         self._config = config
         self._quotas = quotas
+        # Of the hosts that have a rate: each is looked up once, since nothing else changes meanwhile.
+        self._addresses: dict[str, list[str]] = {}
         self.apply()
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -72,6 +74,7 @@ class ConnectionLimits:
     def _apply_address_rates(self, image: MetadataImage) -> None:
         default = None
         overrides = []
+        known, self._addresses = self._addresses, {}
         for entity, quotas in image.client_quotas.items():
             rate = quotas.get(CONNECTION_CREATION_RATE)
             if rate is None:
@@ -80,7 +83,8 @@ class ConnectionLimits:
             if name is None:
                 default = rate
             else:
-                overrides += [(address, rate) for address in addresses_of(name)]
+                self._addresses[name] = known.get(name) or addresses_of(name)
+                overrides += [(address, rate) for address in self._addresses[name]]
         self._quotas.set_address_rates(default, overrides)
 
 
@@ -96,6 +100,8 @@ def addresses_of(host: str) -> list[str]:
     try:
         found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError) as error:
-        LOG.warn("Bounds on connections from %s have no effect: it cannot be resolved (%s)", host, error)
+        cause = "a bound on connections without effect"
+        message = "Bounds on connections from %s have no effect: it cannot be resolved (%s)"
+        LOG.limited(WARN, host, cause, message, host, error)
         return []
     return sorted(found)

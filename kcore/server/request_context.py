@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 
-from kcore.logger import get_logger
+from kcore.logger import ERROR, get_logger
 from kcore.protocol.headers import encode_response
 from kcore.quota.client_quota_manager import REQUEST
 from kcore.server.error_counts import count_errors
@@ -131,7 +131,7 @@ class RequestContext:
                 fields = {**fields, "throttle_time_ms": self._throttle_ms}
             payload = encode_response(self.api, version, self.correlation_id, fields)
         except Exception as error:
-            LOG.error("The response to %s cannot be encoded", self, cause=error)
+            self.log_failure("The response to %s cannot be encoded", error)
             self.close()
             return
         count_errors(self.broker.socket_server.errors, self.api.key, fields)
@@ -202,6 +202,11 @@ class RequestContext:
             for field in self.api.response.struct.fields
         )
 
+    def log_failure(self, message: str, error: Exception) -> None:
+        """Logs what should not happen, with its traceback: a client that found a way to it may go it in a loop."""
+        cause = f"{self.api.name} failed with {type(error).__name__}"
+        LOG.limited(ERROR, self._request.client_host, cause, message, self, error=error)
+
     # Other answers
 
     def respond_later(self, make_fields: Callable[[], Fields]) -> Callable[[], None]:
@@ -211,7 +216,7 @@ class RequestContext:
             try:
                 fields = make_fields()
             except Exception as error:
-                LOG.error("%s failed after its delay", self, cause=error)
+                self.log_failure("%s failed after its delay", error)
                 self.close()
                 return
             self.respond(fields)

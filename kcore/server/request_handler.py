@@ -15,7 +15,7 @@ import threading
 import time
 
 from kcore import errors
-from kcore.logger import get_logger
+from kcore.logger import ERROR, WARN, get_logger
 from kcore.protocol.apis import BY_KEY
 from kcore.server import apis
 from kcore.server.request_context import RequestContext, shown_client_id
@@ -59,7 +59,10 @@ class RequestHandler:
             elif request.api_key == apis.API_VERSIONS:
                 self._handle_unknown_api_versions(request)
             else:
-                LOG.warn_once(
+                LOG.limited(
+                    WARN,
+                    request.client_host,
+                    "a request that is not served",
                     "Closing the connection of client %r at %s: API key %d version %d is not served",
                     shown_client_id(request.client_id),
                     request.client_host,
@@ -68,13 +71,16 @@ class RequestHandler:
                 )
                 request.respond(None, close=True)
         except Exception as error:
-            LOG.error(
+            LOG.limited(
+                ERROR,
+                request.client_host,
+                f"a request failed with {type(error).__name__}",
                 "Closing the connection of client %r at %s: its request with API key %d version %d failed",
                 shown_client_id(request.client_id),
                 request.client_host,
                 request.api_key,
                 request.api_version,
-                cause=error,
+                error=error,
             )
             request.respond(None, close=True)
 
@@ -85,7 +91,10 @@ class RequestHandler:
             # What stands behind the message is ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
             message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body, self._max_elements)
         except errors.KafkaError as error:
-            LOG.warn(
+            LOG.limited(
+                WARN,
+                request.client_host,
+                "a malformed request",
                 "Closing the connection of client %r at %s: a malformed %s request of version %d (%s)",
                 shown_client_id(request.client_id),
                 request.client_host,
@@ -111,7 +120,7 @@ class RequestHandler:
         except errors.KafkaError as error:
             fields = handler.error_response(context, message, error)
         except Exception as error:
-            LOG.error("%s failed", context, cause=error)
+            context.log_failure("%s failed", error)
             fields = handler.error_response(context, message, errors.UnknownServerError())
         later = context.take_large_work()
         if later is not None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -150,3 +151,55 @@ def test_records_go_to_stderr() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert done.stderr.endswith("INFO [x] hello\n")
+
+
+class TestLimitedLines:
+    """What a client can cause in a loop."""
+
+    @pytest.fixture(autouse=True)
+    def _forget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(logger, "LIMITED", logger.LimitedLines())
+
+    def flood(self, client: str, cause: str, lines: int) -> None:
+        log = logger.get_logger("test.limited")
+        for number in range(lines):
+            log.limited(logger.WARN, client, cause, "request %d", number)
+
+    def test_each_client_and_cause_has_a_few_lines_and_a_count(self, recorder: Recorder) -> None:
+        self.flood("10.0.0.1", "malformed", 1_000)
+        self.flood("10.0.0.1", "too large", 3)
+        self.flood("10.0.0.2", "malformed", logger.LINES_EACH + 1)
+        assert len(recorder.writes) == 2 * logger.LINES_EACH + 3
+        recorder.writes.clear()
+        logger.LIMITED.report(0)
+        assert [line.partition("] ")[2] for line in recorder.writes] == [
+            "WARN [test.limited] 990 more lines were left out: malformed, client 10.0.0.1\n",
+            "WARN [test.limited] 1 more lines were left out: malformed, client 10.0.0.2\n",
+        ]
+
+    def test_the_next_minute_begins_with_lines(self, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.flood("10.0.0.1", "malformed", 12)
+        recorder.writes.clear()
+        later_s = time.monotonic() + logger.INTERVAL_S
+        monkeypatch.setattr(logger.time, "monotonic", lambda: later_s)
+        self.flood("10.0.0.1", "malformed", 1)
+        assert [line.partition("] ")[2] for line in recorder.writes] == [
+            "WARN [test.limited] 2 more lines were left out: malformed, client 10.0.0.1\n",
+            "WARN [test.limited] request 0\n",
+        ]
+
+    def test_very_many_clients_are_counted_together(self, recorder: Recorder) -> None:
+        clients = 3 * logger.MAX_LIMITED
+        for number in range(clients):
+            self.flood(f"client-{number}", "malformed", 1)
+        assert len(logger.LIMITED.causes) == logger.MAX_LIMITED
+        assert len(recorder.writes) == logger.MAX_LIMITED
+        logger.LIMITED.report(0)
+        assert recorder.writes[-1].endswith(
+            f"{clients - logger.MAX_LIMITED} more lines of other clients and causes were left out\n"
+        )
+
+    def test_a_level_that_is_off_counts_nothing(self, recorder: Recorder) -> None:
+        logger.set_level("ERROR")
+        self.flood("10.0.0.1", "malformed", 100)
+        assert logger.LIMITED.causes == {}

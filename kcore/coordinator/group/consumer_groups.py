@@ -21,7 +21,7 @@ from kcore.coordinator.group.consumer.decision import Decision, Moment
 from kcore.coordinator.group.consumer.description import describe
 from kcore.coordinator.group.consumer.group import ConsumerGroup
 from kcore.coordinator.group.consumer.member import JOIN_EPOCH
-from kcore.logger import get_logger
+from kcore.logger import INFO, get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,13 @@ class ConsumerGroups:
         kind, member_id = name
         decision = removal.on_timer(group, name, self.moment(group.group_id))
         if decision.records:
-            LOG.info("Member %s of consumer group %s is out: its %s timeout is over", member_id, group.group_id, kind)
+            LOG.limited(
+                INFO,
+                group.group_id,
+                "members of a consumer group timed out",
+                "Member %s of consumer group %s is out: its %s timeout is over",
+                *(member_id, group.group_id, kind),
+            )
         if self.carry_out(group, decision):
             # What could not be written has not happened, and is tried again.
             self._shard.change_timers(group, removal.try_again(name))

@@ -20,7 +20,7 @@ from kcore.coordinator.group.live_sessions import LiveSessions
 from kcore.coordinator.group.offset_manager import OffsetManager
 from kcore.coordinator.group.rebalancing import SESSION
 from kcore.coordinator.group.state import AssignmentStored, Group
-from kcore.logger import get_logger
+from kcore.logger import INFO, get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -343,7 +343,8 @@ class GroupShard:
                     self._surroundings.counts.count_rebalance()
                 self._carry_out(group, group.on_persisted(effect.event, error, self._surroundings.clock_ms()))
             elif isinstance(effect, Note):
-                LOG.info("Group %s %s", loggable(group.group_id), loggable(effect.text))
+                group_id = loggable(group.group_id)
+                LOG.limited(INFO, group_id, "a group changed", "Group %s %s", group_id, loggable(effect.text))
             else:
                 self.change_timers(group, (effect,))
 

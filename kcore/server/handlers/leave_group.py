@@ -6,7 +6,7 @@ which is for the log (KIP-800).
 
 from __future__ import annotations
 
-from kcore.logger import get_logger
+from kcore.logger import INFO, get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ def handle(context: RequestContext, request: Any) -> Fields:
     error_code, member_errors = coordinator.leave(request.group_id, leaving)
     for member, member_error in zip(request.members, member_errors, strict=False):
         if member.reason and not member_error:
-            LOG.info(
+            LOG.limited(
+                INFO,
+                request.group_id[:MAX_LOGGED],
+                "members left a group",
                 "Member %r (instance %r) left group %r, because: %r",
                 member.member_id[:MAX_LOGGED],
                 member.group_instance_id,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import pytest
 
 from kcore import errors, uuid
 from kcore.config.broker import BrokerConfig
+from kcore.controller import quota_plan
 from kcore.controller.controller import Controller
 from kcore.controller.local_store import Transaction
 from kcore.controller.memory_store import MemoryMetadata, MemoryMetadataStore
@@ -457,3 +460,26 @@ class TestTransactions:
         results = cluster.controller.create_topics(asked, apply_quota=apply)
         assert [result.error is None for result in results] == [True, False, True]
         assert sorted(cluster.store.image.topics) == ["small", "tiny"]
+
+
+def test_a_host_is_looked_up_without_the_lock(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server that does not answer must not hold up every other change."""
+    free: list[bool] = []
+
+    def look() -> None:
+        is_free = cluster.controller._lock.acquire(blocking=False)
+        free.append(is_free)
+        if is_free:
+            cluster.controller._lock.release()
+
+    def resolves(name: str) -> bool:
+        thread = Thread(target=look)
+        thread.start()
+        thread.join()
+        return name == "10.0.0.1"
+
+    monkeypatch.setattr(quota_plan, "resolves", resolves)
+    rate = [("connection_creation_rate", 5.0)]
+    alterations = [quota_plan.QuotaAlteration([("ip", name)], rate) for name in ("10.0.0.1", "nowhere")]
+    assert [error is None for error in cluster.controller.alter_client_quotas(alterations).values()] == [True, False]
+    assert free == [True, True]

@@ -12,7 +12,7 @@ from kcore.coordinator.group.consumer import records
 from kcore.coordinator.group.consumer.decision import Decision
 from kcore.coordinator.group.consumer.group import names_of
 from kcore.coordinator.group.consumer.subscription import ResolvedRegex
-from kcore.logger import get_logger
+from kcore.logger import WARN, get_logger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def resolve(patterns: Iterable[str], image: MetadataImage, wall_ms: int, limits:
             matcher = Matcher(parse(pattern, limits), limits)
             topics = frozenset(name for name in image.topics if matcher.matches(name))
         except PatternError as error:
-            LOG.warn("No topic matches the subscription %r: %s", pattern, error)
+            cause = "a subscription that cannot be matched"
+            LOG.limited(WARN, "any", cause, "No topic matches the subscription %r: %s", pattern, error)
             topics = frozenset()
         resolved[pattern] = ResolvedRegex(topics, NO_VERSION, wall_ms)
     return resolved
