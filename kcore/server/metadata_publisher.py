@@ -185,7 +185,7 @@ class MetadataPublisher:
         for state in held:
             self._give_up(state)
         names = frozenset(topic.name for topic in topics)
-        self._scheduler.schedule("forget-offsets", lambda: self._groups.forget_topics(names))
+        self._scheduler.schedule("forget-offsets", self._groups.forgetting(names))
         if self._logs.delete_logs([(state.topic, state.partition) for state in held]):
             self._finish_later(topic.topic_id for topic in topics)
 

@@ -366,12 +366,20 @@ class GroupCoordinator:
         """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
         return self._shard(group_id).describe_classic(group_id)
 
-    def forget_topics(self, topics: Collection[str]) -> None:
-        """Topics were deleted: their committed offsets go with them (Kafka's `onPartitionsDeleted`)."""
-        for shard in self._all_shards():
-            error = shard.offsets.forget_topics(topics)
-            if error:
-                LOG.warn("Offsets of %d deleted topics could not be removed (error %d)", len(topics), error)
+    def forgetting(self, topics: Collection[str]) -> Callable[[], None]:
+        """A call that removes the offsets committed so far for deleted topics (Kafka's `onPartitionsDeleted`).
+
+        It may run later, when topics of the same names exist again: what is committed for these stays.
+        """
+        ends = [(shard, shard.offsets.log_end()) for shard in self._all_shards()]
+
+        def forget() -> None:
+            for shard, end_offset in ends:
+                error = shard.offsets.forget_topics(topics, end_offset)
+                if error:
+                    LOG.warn("Offsets of %d deleted topics could not be removed (error %d)", len(topics), error)
+
+        return forget
 
 
 def new_suffix() -> str:

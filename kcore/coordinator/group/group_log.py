@@ -54,6 +54,11 @@ class GroupLog:
     def __str__(self) -> str:
         return f"{self._partition.topic}-{self._partition.index}"
 
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._partition.log.end_offset
+
     def append(self, records: Sequence[Pair], timestamp_ms: int) -> tuple[int, int]:
         """Appends records in one batch."""
         return self._append(encode_batch(records, timestamp=timestamp_ms, codec=self._codec))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.shard import GroupShard
     from kcore.coordinator.group.surroundings import Surroundings
 
+LAST_OFFSET = 2**63 - 1
+
 
 class Committer:
     """Who commits: a member of a generation, or of an epoch of a consumer group, or nobody (-1 and no member id).
@@ -205,8 +207,13 @@ class OffsetManager:
                 place: codes.GROUP_SUBSCRIBED_TO_TOPIC if subscribed[place[0]] else codes.NONE for place in places
             }
 
-    def forget_topics(self, topics: Collection[str]) -> int:
-        """The offsets of topics that are deleted go with them; the wire code."""
+    def log_end(self) -> int:
+        """The offset of the next record of the shard's log. A shard that is being loaded takes no commits yet."""
+        store = self._store
+        return store.log_end if store is not None else LAST_OFFSET
+
+    def forget_topics(self, topics: Collection[str], end_offset: int) -> int:
+        """Removes what was committed for deleted topics by records below `end_offset` of the log; the wire code."""
         with self._shard.lock:
             group_ids = [] if self._shard.error else self._written.offsets.groups_with_any()
         for group_id in group_ids:
@@ -214,7 +221,7 @@ class OffsetManager:
                 if self._shard.error:
                     return codes.NONE
                 store = self._written
-                gone = [place for place in store.offsets.places(group_id) if place[0] in topics]
+                gone = [place for place in store.offsets.places_before(group_id, end_offset) if place[0] in topics]
                 error = store.remove(group_id, gone, self._surroundings.wall_clock_ms())
                 if error:
                     return error

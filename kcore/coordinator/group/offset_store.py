@@ -40,6 +40,11 @@ class OffsetStore:
         self._log = log
         self._max_metadata_length = max_metadata_length
 
+    @property
+    def log_end(self) -> int:
+        """The offset that the next record gets."""
+        return self._log.end_offset
+
     def commit(self, group_id: str, commits: Commits, retention_time_ms: int, now_ms: int) -> Results:
         """Commits at the time of the wall clock; a retention time of the client's own outdoes the broker's."""
         keeps_default = retention_time_ms == NO_RETENTION

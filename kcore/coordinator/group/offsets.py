@@ -163,6 +163,13 @@ class Offsets:
             if place not in committed:
                 yield place
 
+    def places_before(self, group_id: str, end_offset: int) -> list[TopicPartition]:
+        """Where all that a group has, committed or pending, is from records below `end_offset` of the log."""
+        by_place = [self.of_group(group_id)]
+        by_place += [self._pending[producer_id][group_id] for producer_id in self._open_transactions.get(group_id, ())]
+        newer = {place for offsets in by_place for place, found in offsets.items() if found.record_offset >= end_offset}
+        return [place for place in self.places(group_id) if place not in newer]
+
     def groups_with_any(self) -> list[str]:
         """The groups that have offsets, committed or pending."""
         return [*self._committed, *(group for group in self._open_transactions if group not in self._committed)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kcore.coordinator.group.offset_manager import Committer
@@ -97,6 +99,24 @@ def test_offset_that_is_deleted_is_gone_for_good(make_broker: MakeBroker, broker
     broker.shutdown()
     with connect(started(make_broker)) as client:
         assert (committed(client, "readers", "read"), committed(client, "readers", "seen")) == (UNCOMMITTED, 4)
+
+
+def test_commits_for_a_topic_that_is_created_again_outlive_the_deletion_of_the_first(broker: Broker) -> None:
+    """Offsets of deleted topics are removed on the scheduler's thread, which may be late."""
+    released = threading.Event()
+
+    def hold_up() -> None:
+        released.wait(30)
+
+    with connect(broker) as client:
+        assert commit(client, "readers", "read", 3) == commit(client, "others", "read", 5) == NONE
+        broker.scheduler.schedule("hold-up", hold_up)
+        client.request(apis.DELETE_TOPICS, 1, {"topic_names": ["read"], "timeout_ms": 1000})
+        client.create_topic("read")
+        assert commit(client, "readers", "read", 1) == NONE
+        released.set()
+        run_what_is_scheduled(broker)
+        assert (committed(client, "readers", "read"), committed(client, "others", "read")) == (1, UNCOMMITTED)
 
 
 def test_offsets_of_what_members_read_are_not_deleted(broker: Broker) -> None:
