@@ -7,7 +7,6 @@ from kcore.protocol import apis
 from kcore.protocol.headers import decode_response
 from kcore.protocol.message import Message
 from kcore.server.apis import API_VERSIONS
-from kcore.server.apis import BY_KEY as SERVED
 from tests.fuzz.requests.findings import Finding
 from tests.fuzz.requests.restricted import decoded
 from tests.fuzz.requests.source import Request
@@ -19,8 +18,7 @@ WAITING_APIS = frozenset({apis.JOIN_GROUP.key, apis.SYNC_GROUP.key})
 
 
 def is_served(request: Request) -> bool:
-    entry = SERVED.get(request.api_key)
-    return entry is not None and entry.serves(request.version)
+    return request.version in request.served.get(request.api_key, ())
 
 
 def is_well_formed(request: Request) -> bool:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from bisect import bisect
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from kcore.protocol import apis
-from kcore.server.apis import TABLE
 from tests.fuzz.requests.batches import Batches
 from tests.fuzz.requests.mutation import RequestMutator, hostile_batches
 from tests.fuzz.requests.template import Template, write_template
 from tests.fuzz.requests.vocabulary import Chooser
-from tests.fuzz.requests.world import World
+from tests.fuzz.requests.world import SERVED, World
 
 CLIENT_ID = "fuzzer"
 BATCHES_OF_A_SEED = 60
@@ -40,13 +39,14 @@ TEMPLATES = {apis.PRODUCE.key: 3, apis.FETCH.key: 3}
 
 @dataclass(frozen=True)
 class Request:
-    """`index` is also its correlation id."""
+    """`index` is also its correlation id; `served` are the versions of each API that the broker serves."""
 
     index: int
     template: Template
     payload: bytes
     steps: list[str]
     is_lie: bool
+    served: Mapping[int, range] = field(default_factory=lambda: SERVED, repr=False)
 
     @property
     def api_key(self) -> int:
@@ -67,17 +67,17 @@ class RequestSource:
         batches = Batches(chance, world.producer)
         self.templates: list[Template] = []
         weights: list[float] = []
-        for entry in TABLE:
-            if keys is not None and entry.key not in keys:
+        self.served = world.served
+        for key, versions in world.served.items():
+            if keys is not None and key not in keys:
                 continue
-            api = apis.BY_KEY[entry.key]
-            count = TEMPLATES.get(entry.key, 1)
-            versions = range(entry.min_version, entry.max_version + 1)
+            api = apis.BY_KEY[key]
+            count = TEMPLATES.get(key, 1)
             for version in versions:
                 for _ in range(count):
                     chooser = Chooser(api.name, world, batches, chance)
                     self.templates.append(write_template(api, version, chooser, CLIENT_ID))
-                    weights.append(WEIGHTS.get(entry.key, 1.0) / len(versions) / count)
+                    weights.append(WEIGHTS.get(key, 1.0) / len(versions) / count)
         self.cumulated = list(accumulate(weights))
         self.mutator = RequestMutator(world, hostile_batches(batches, BATCHES_OF_A_SEED))
         self.chance = random.Random()
@@ -88,4 +88,4 @@ class RequestSource:
         chance.seed(self.seed * INDEXES_OF_A_SEED + index)
         template = self.templates[bisect(self.cumulated, chance.random() * self.cumulated[-1])]
         mutated = self.mutator.mutated(template, chance)
-        return Request(index, template, mutated.finish(index), mutated.steps, mutated.is_lie)
+        return Request(index, template, mutated.finish(index), mutated.steps, mutated.is_lie, self.served)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kcore.protocol import apis
 from kcore.protocol.message import Message
+from kcore.server.apis import TABLE
 from tests.fuzz.requests.batches import Batches
 from tests.raw_client import RawClient
 
@@ -31,6 +33,8 @@ SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS = 45_000, 500
 MEMBER_ID_REQUIRED = 79
 FULL_SESSION = 0
 LOAD_TIMEOUT_S, POLL_INTERVAL_S = 60.0, 0.01
+# The versions of each API that the broker of this checkout serves. It advertises Produce from 0 and refuses 0 to 2.
+SERVED = {entry.key: range(entry.min_version, entry.max_version + 1) for entry in TABLE}
 OFFSETS_OF_A_GROUP = {"group_id": f"{PREFIX}-group", "topics": []}
 
 
@@ -68,6 +72,7 @@ class World:
     consumers: list[Member] = field(default_factory=list)
     producer: tuple[int, int] = (-1, -1)
     session: FetchSession = field(default_factory=lambda: FetchSession(0, 0))
+    served: Mapping[int, range] = field(default_factory=lambda: SERVED)
 
     def ids(self) -> list[bytes]:
         """What the broker gave out, in a fixed order: two brokers' answers are compared without it."""
@@ -84,6 +89,7 @@ class Learner:
         self.world = World(seed)
 
     def learn(self) -> World:
+        self.learn_versions()
         self.restore_features()
         self.world.node_id = self.client.request(apis.METADATA, 9, {"topics": []}).brokers[0].node_id
         self.create_topics()
@@ -97,6 +103,16 @@ class Learner:
             for number in range(2):
                 self.join_consumer(number)
         return self.world
+
+    def learn_versions(self) -> None:
+        """What another checkout's broker does not serve is not asked of it."""
+        answer = self.client.request(apis.API_VERSIONS, 0, {})
+        advertised = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
+        self.world.served = {
+            key: range(max(ours.start, theirs.start), min(ours.stop, theirs.stop))
+            for key, ours in SERVED.items()
+            if (theirs := advertised.get(key))
+        }
 
     def restore_features(self) -> None:
         """Serves the consumer protocol again, which a mutated request may have turned off."""
