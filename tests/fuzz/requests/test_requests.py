@@ -109,6 +109,8 @@ def test_times_of_append_are_left_out_and_nothing_else() -> None:
     assert without_append_times(plain) == plain
     answer: dict[str, Any] = {"throttle_time_ms": 3, "topics": [{"topic_id": b"x", "offset": 1}]}
     assert comparable(answer) == {"topics": [{"topic_id": b"", "offset": 1}]}
+    late, later = ({"message": f"Timestamp -7 is out of range: within [-5, {now}]"} for now in (1000, 1001))
+    assert comparable(late) == comparable(later) != comparable({"message": late["message"].replace("-7", "-8")})
 
 
 @pytest.mark.parametrize(
