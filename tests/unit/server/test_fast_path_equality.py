@@ -22,7 +22,7 @@ from tests.raw_client import RawClient
 from tests.unit.server.test_produce_and_fetch import batch
 
 ONE_ID = bytes(range(16))
-TIME_RANGE = re.compile(rb"within \[\d+, \d+\]")
+TIME_RANGE = re.compile(rb"within \[-?\d+, -?\d+\]")
 ATTRIBUTES_LOW_BYTE = 22
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
