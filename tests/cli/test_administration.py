@@ -196,8 +196,9 @@ class TestFeatures:
         assert result == (
             1,
             "",
-            "kcli: feature transaction.version: Invalid update version 2 for feature transaction.version. Local "
-            "controller 1 does not support this feature. (INVALID_UPDATE_VERSION)\n",
+            "kcli: features: The update failed for all features since the following feature had an error: Invalid update "
+            "version 2 for feature transaction.version. Local controller 1 does not support this feature. "
+            "(INVALID_UPDATE_VERSION)\n",
         )
 
     def test_level_0_is_every_features(self, kcli: Kcli) -> None:

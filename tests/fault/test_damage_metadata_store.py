@@ -44,7 +44,7 @@ def fill(store: EmbeddedMetadataStore) -> None:
     for number in range(20):
         entity = QuotaEntity({USER: f"user-{number}", CLIENT_ID: None})
         store.set_client_quotas(epoch, entity, {"producer_byte_rate": 1000.5 + number})
-    store.set_feature(epoch, "group.version", 1)
+    store.set_features(epoch, {"group.version": 1})
     store.allocate_producer_ids(epoch)
 
 

@@ -237,7 +237,7 @@ def log_removals(broker: BrokerProcess) -> None:
 
 def test_deleting_a_topic_makes_room(small: FullableFileSystem) -> None:
     """What fills the disk can be deleted by the tools that everybody has."""
-    properties = {**PROPERTIES, "log.segment.delete.delay.ms": "0", "file.delete.delay.ms": "0"}
+    properties = {**PROPERTIES, "log.segment.delete.delay.ms": "0"}
     with BrokerProcess(small.path / "data", properties) as broker:
         servers = broker.bootstrap_server
         create_topic(servers)
