@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from kcore.logger import MAX_LIMITED
 from kcore.protocol import apis
 from kcore.protocol.apis import Api
 from kcore.protocol.message import Message
@@ -83,7 +84,13 @@ class Topics(Churn):
 
 
 class GroupChurn(Churn):
-    """Groups need `__consumer_offsets`, which the broker creates for the first client that looks for a coordinator."""
+    """Groups need `__consumer_offsets`, which the broker creates for the first client that looks for a coordinator.
+
+    The broker limits the log lines of each group, and remembers MAX_LIMITED groups for that. Every second item is a
+    classic group, whose changes are logged.
+    """
+
+    warm_up = 3 * MAX_LIMITED
 
     def prepare(self) -> None:
         super().prepare()
@@ -255,7 +262,6 @@ class FetchSessions(Churn):
     name = "fetch-sessions"
     overrides: ClassVar[Mapping[str, str]] = {
         "max.incremental.fetch.session.cache.slots": "100",
-        "min.incremental.fetch.session.eviction.ms": "0",
     }
 
     def turn(self, start: int, count: int) -> None:
