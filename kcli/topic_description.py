@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kcli.output import Row
     from kcore.client.admin.configs import ConfigAdmin
     from kcore.client.admin.topics import TopicAdmin
+    from kcore.client.cluster_client import ClusterClient
     from kcore.client.metadata.cluster import PartitionInfo, TopicDescription
 
 
@@ -75,7 +76,7 @@ def describe(
             topics = _by_page(admin, topics, page_size)
         topics = [topic for topic in topics if not (exclude_internal and topic.is_internal)]
         configs = _configs(ConfigAdmin(client), topics, with_inherited=output == KAFKA)
-        nodes = client.cluster.nodes
+        live = _live_brokers(client) if unavailable_partitions else frozenset()
     filtered = (
         under_replicated_partitions or unavailable_partitions or under_min_isr_partitions or at_min_isr_partitions
     )
@@ -86,7 +87,7 @@ def describe(
             _partition_row(info)
             for info in topic.partitions
             if not (under_replicated_partitions and len(info.in_sync_replicas) >= len(info.replicas))
-            and not (unavailable_partitions and info.leader in nodes)
+            and not (unavailable_partitions and info.leader in live)
             and not (under_min_isr_partitions and len(info.in_sync_replicas) >= min_in_sync)
             and not (at_min_isr_partitions and len(info.in_sync_replicas) != min_in_sync)
         ]
@@ -152,6 +153,13 @@ def _configs(
         )
         for resource, entries in succeeded(described).items()
     }
+
+
+def _live_brokers(client: ClusterClient) -> frozenset[int]:
+    """DescribeTopicPartitions can name a leader that has just left the cluster."""
+    from kcore.client.admin.clusters import ClusterAdmin
+
+    return frozenset(node.id for node in ClusterAdmin(client).describe_cluster().brokers)
 
 
 def _partition_row(info: PartitionInfo) -> dict[str, object]:

@@ -196,8 +196,8 @@ class TestFeatures:
         assert result == (
             1,
             "",
-            "kcli: features: The update failed for all features since the following feature had an error: Invalid update "
-            "version 2 for feature transaction.version. Local controller 1 does not support this feature. "
+            "kcli: features: The update failed for all features since the following feature had an error: Invalid "
+            "update version 2 for feature transaction.version. Local controller 1 does not support this feature. "
             "(INVALID_UPDATE_VERSION)\n",
         )
 

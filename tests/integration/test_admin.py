@@ -437,5 +437,5 @@ def test_scram_users(admin: Admin) -> None:
 def test_its_configuration_is_checked() -> None:
     with pytest.raises(ConfigException, match=r"You must set either bootstrap\.servers"):
         Admin()
-    with pytest.raises(ConfigException, match=r"is request\.timeout\.ms meant"):
+    with pytest.raises(ConfigException, match=r"did you mean request\.timeout\.ms"):
         Admin(bootstrap_servers="localhost:1", request_timeout_m=5)

@@ -36,6 +36,7 @@ Resource = tuple[int, str, list[tuple[str, int, str | None]]]
 
 # What bounds a change at run time, and has another default since Kafka 4.
 DEFAULTS_OF_39 = {"num.recovery.threads.per.data.dir": "1"}
+IGNORING_UNKNOWN = {"kcli.config.unknown.keys": "warn"}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def clients(apache_kafka_39: ApacheKafka, tmp_path_factory: pytest.TempPathFacto
     """A connection to Kafka and one to us, with the same topic on both sides."""
     data: Path = tmp_path_factory.mktemp("ours") / "data"
     with (
-        BrokerProcess(data, {"broker.id": ME, "no.such.property": "1", **DEFAULTS_OF_39}) as ours,
+        BrokerProcess(data, {"broker.id": ME, "no.such.property": "1", **IGNORING_UNKNOWN, **DEFAULTS_OF_39}) as ours,
         RawClient(apache_kafka_39.port) as kafka_client,
         RawClient(ours.port) as our_client,
     ):

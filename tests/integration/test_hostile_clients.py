@@ -232,7 +232,8 @@ def test_request_of_as_many_elements_as_there_may_be(victim: Victim) -> None:
     """Each is answered, by an error."""
     count = 100_000
     with RawClient(victim.broker.port) as client:
-        client.socket.sendall(framed(header(3, 1) + struct.pack(">i", count) + b"\0\0" * count))
+        names = b"".join(b"\0\5%05d" % number for number in range(count))
+        client.socket.sendall(framed(header(3, 1) + struct.pack(">i", count) + names))
         answer = client.receive_frame()
         assert answer is not None
         assert len(answer) > count

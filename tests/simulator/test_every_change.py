@@ -21,4 +21,4 @@ def test_a_crash_at_any_change_of_the_disk_breaks_no_promise(mode: Mode, by_powe
         change = 1 + stop * whole.changes // STOPS
         life = ScriptedLife(change, mode, change, by_power=by_power)
         life.run()
-        assert life.work.records_read > 0 or change < whole.changes // 4
+        assert life.work.records_read > 0 or change < whole.changes // 3

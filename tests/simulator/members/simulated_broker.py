@@ -40,6 +40,7 @@ class Context:
         self.api_version = version
         self.client_id = "c"
         self.connection = SimpleNamespace(client_host="h")
+        self.is_connected = True
         self._api = request.api
         self._life = life
         self._give = give
