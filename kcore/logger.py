@@ -87,7 +87,7 @@ class LimitedCause:
 class LimitedLines:
     """How often each client caused a line lately; there is one, `LIMITED`.
 
-    At most MAX_LIMITED pairs of client and cause are told apart: what comes beyond is counted together.
+    At most MAX_LIMITED pairs of client and cause have a count of their own; lines of further pairs share one count.
     """
 
     __slots__ = ("beyond", "causes", "lock")
