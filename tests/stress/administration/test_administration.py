@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stress.administration.bounds import is_of_a_segment
 from tests.stress.administration.run import race_administration
 from tests.stress.broker import Build
 
@@ -20,3 +21,15 @@ def test_administrators_race_and_harm_nobody(seed: int, tmp_path: Path) -> None:
     assert counts["grants"] > 0
     assert counts["refusals"] > 0
     assert counts["witness"] > 0
+
+
+def test_open_files_of_deleted_partitions_are_counted(tmp_path: Path) -> None:
+    """A planted leak: the directory of a partition was set aside, and a segment in it is still open."""
+    alive, aside = tmp_path / "t-0", tmp_path / "t-1.0123456789abcdef-delete"
+    for directory in (alive, aside):
+        directory.mkdir()
+    assert is_of_a_segment(str(alive / "00000000000000000000.log"))
+    assert is_of_a_segment(str(alive / "00000000000000000000.log.deleted"))
+    assert not is_of_a_segment(str(aside / "00000000000000000000.log"))
+    assert not is_of_a_segment(str(tmp_path / "t-2" / "00000000000000000000.log"))
+    assert not is_of_a_segment("socket:[4026]")
