@@ -14,6 +14,8 @@ from kcore.protocol.protocol_errors import ProtocolError
 from tests.fuzz.requests.source import Request
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+# API key, API version, correlation id and the size of the client id come before it.
+CLIENT_ID_AT = 10
 # Without it, with another number of partitions or with other bounds, the coordinator rightly serves no group.
 OFFSETS_TOPIC = "__consumer_offsets"
 # Dynamic configurations of a broker, and what a change may do.
@@ -56,11 +58,19 @@ def decoded(payload: bytes) -> Message | None:
     if api is None or not 0 <= version <= api.latest_version:
         return None
     try:
-        _, position = decode_request_header(payload)
+        _, position = decode_request_header(with_plain_client_id(payload))
         message, _ = api.request.decode_prefix(version, payload, position)
     except ProtocolError:
         return None
     return message
+
+
+def with_plain_client_id(payload: bytes) -> bytes:
+    """The broker takes any bytes for a client id, as Kafka does; our decoder of headers wants UTF-8."""
+    size = int.from_bytes(payload[8:10], "big", signed=True)
+    if not 0 < size <= len(payload) - CLIENT_ID_AT:
+        return payload
+    return payload[:CLIENT_ID_AT] + b"c" * size + payload[CLIENT_ID_AT + size :]
 
 
 def changes_restricted_config(message: Any) -> bool:

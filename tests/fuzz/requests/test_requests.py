@@ -69,6 +69,14 @@ def test_templates_are_valid_requests_of_every_api_and_version(world: World) -> 
     assert made == {(entry.key, v) for entry in TABLE for v in range(entry.min_version, entry.max_version + 1)}
 
 
+def test_a_request_decodes_whatever_its_client_id_is(world: World) -> None:
+    payload = b"".join(RequestSource(1, world).templates[0].tokens)
+    size = int.from_bytes(payload[8:10], "big")
+    spoilt = payload[:10] + b"\xff" * size + payload[10 + size :]
+    assert size > 0
+    assert decoded(spoilt) == decoded(payload) is not None
+
+
 def test_mutations_of_content_decode_and_lies_mostly_do_not(world: World) -> None:
     source = RequestSource(2, world)
     requests = [source.request(index) for index in range(6000)]

@@ -20,6 +20,7 @@ from tests.stress.partition_history import Violation
 
 UNKNOWN_SERVER_ERROR = -1
 UNKNOWN_TOPIC_OR_PARTITION = 3
+COORDINATOR_LOAD_IN_PROGRESS = 14
 TOPIC = 2
 WITNESS, PASSING = "witness", "witness-passing"
 
@@ -160,7 +161,10 @@ class Witness:
         if self.committed < 0:
             return
         fields = {"group_id": WITNESS, "topics": [{"name": WITNESS, "partition_indexes": [0]}]}
-        answer = await self.ask(apis.OFFSET_FETCH, 7, fields)
+        # After a restart the coordinator loads its partitions first.
+        while (answer := await self.ask(apis.OFFSET_FETCH, 7, fields)).error_code == COORDINATOR_LOAD_IN_PROGRESS:
+            await asyncio.sleep(0.05)
+        self.check(answer.error_code == 0, answer)
         self.check(answer.topics[0].partitions[0].committed_offset == self.committed, answer)
 
     async def configure(self) -> None:
