@@ -16,6 +16,8 @@ from tests.raw_client import RawClient
 SESSION_MS = 5_000
 SHORTER_SESSION_MS = 4_000
 MEMBER_ID_REQUIRED = 79
+# From this delay on a session's timer gives members a moment to be heard, instead of removing them at once.
+HELD_UP_S = 1.5
 
 
 @pytest.fixture(scope="module", params=["native", "handlers"])
@@ -88,6 +90,34 @@ def test_requests_of_clients_that_gave_up_do_not_hold_up_who_joins_after_a_pause
     successor = Member(broker.port, "interrupted")
     successor.join()
     # `gone` would have been waited for longer than this session lasts, had its heartbeats counted.
+    assert steady.heartbeat() == 0
+    for member in (successor, steady):
+        member.close()
+
+
+def test_a_commit_of_a_membership_that_ended_does_not_hold_up_the_member_s_successor(broker: BrokerProcess) -> None:
+    gone, steady = Member(broker.port, "revoked"), Member(broker.port, "steady-too", SHORTER_SESSION_MS)
+    row = {"name": "read", "num_partitions": 1, "replication_factor": 1}
+    assert gone.client.request(apis.CREATE_TOPICS, 4, {"topics": [row]}).topics[0].error_code == 0
+    gone.join()
+    steady.join()
+    broker.pause()
+    paused_at = time.monotonic()
+    gone.close()
+    steady.send_heartbeat()
+    while time.monotonic() - paused_at < SESSION_MS / 1000 + HELD_UP_S:
+        time.sleep(0.05)  # the sessions end while the broker does nothing
+    broker.resume()
+    assert steady.client.receive(apis.HEARTBEAT, 4).error_code == 0
+    successor = Member(broker.port, "revoked")
+    # librdkafka does this on a new connection when its session has ended: it commits, then it joins as a new member.
+    partitions = [{"partition_index": 0, "committed_offset": 7, "committed_metadata": None}]
+    fields = {**gone.identity, "topics": [{"name": "read", "partitions": partitions}]}
+    fields["generation_id_or_member_epoch"] = fields.pop("generation_id")
+    answer = successor.client.request(apis.OFFSET_COMMIT, 7, fields)
+    assert answer.topics[0].partitions[0].error_code == 0
+    successor.join()
+    # `gone` would have been waited for longer than this session lasts, had its commit counted.
     assert steady.heartbeat() == 0
     for member in (successor, steady):
         member.close()

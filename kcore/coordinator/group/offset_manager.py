@@ -120,6 +120,7 @@ class OffsetManager:
 
     def _commit_error(self, group_id: str, group: Group | None, committer: Committer) -> int:
         if group is not None:
+            self._shard.sessions.catch_up(group, committer.member_id)
             return group.commit_error(
                 committer.member_id,
                 committer.group_instance_id,

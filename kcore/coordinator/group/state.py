@@ -275,8 +275,11 @@ class Group(RebalancingGroup):
             return error
         if self.state == COMPLETING_REBALANCE:
             return codes.REBALANCE_IN_PROGRESS
-        if is_connected:
-            self.extend_session(self.members[member_id])
+        # A client that gave its membership up commits before it joins as a new member. When the broker was stopped for
+        # longer than the session, such a commit must not make the new generation wait for the old member.
+        member = self.members[member_id]
+        if is_connected and now_ms < member.session_deadline_ms:
+            self.extend_session(member)
         return codes.NONE
 
     def offset_fetch_error(self, member_id: str | None, member_epoch: int) -> int:
