@@ -1,7 +1,7 @@
-"""The floors of ARCHITECTURE.md hold for every source file, Cython's too.
+"""Every source file, Cython's too, keeps to the layers of ARCHITECTURE.md.
 
-import-linter reads .py files only; here the same contract (pyproject.toml, `[[tool.importlinter.contracts]]`) is held
-against the imports and cimports of .py, .pyx, .pxd and .pyi files.
+import-linter reads .py files only. These tests check the imports and cimports of .py, .pyx, .pxd and .pyi files against
+the same contract (pyproject.toml, `[[tool.importlinter.contracts]]`).
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import\s+\(?([\w, ]*)|c?import\
 TRIPLE_QUOTED = re.compile(r'"""(?:.|\n)*?"""')
 
 
-class Floors:
-    """The contract: where each package of kcore stands, counted from the top, and whom it may know on its own floor."""
+class Layers:
+    """The contract: the layer of each package of kcore, counted from the top, and the layers with imports inside."""
 
     def __init__(self, contract: dict[str, list[str]]) -> None:
-        self.floor: dict[str, int] = {}
-        self.sociable: set[int] = set()
-        for floor, layer in enumerate(contract["layers"]):
+        self.layer: dict[str, int] = {}
+        self.open: set[int] = set()
+        for number, layer in enumerate(contract["layers"]):
             if ":" in layer:
-                self.sociable.add(floor)
+                self.open.add(number)
             for name in re.findall(r"\w+", layer):
-                self.floor[name] = floor
+                self.layer[name] = number
 
     def objection(self, importer: str, imported: str) -> str | None:
         """Why `importer` may not import `imported`, both full module names; None when it may."""
         if importer.startswith("kcore") and imported.startswith("kcli"):
-            return "the engine does not know its commands"
+            return "kcore may not import kcli"
         above, below = self.package(importer), self.package(imported)
         if above is None or below is None or above == below:
             return None
         for name in (above, below):
-            if name not in self.floor:
-                return f"kcore.{name} stands on no floor of pyproject.toml"
-        if self.floor[below] > self.floor[above]:
+            if name not in self.layer:
+                return f"kcore.{name} is in no layer of pyproject.toml"
+        if self.layer[below] > self.layer[above]:
             return None
-        if self.floor[below] == self.floor[above] and self.floor[above] in self.sociable:
+        if self.layer[below] == self.layer[above] and self.layer[above] in self.open:
             return None
-        return f"kcore.{below} does not stand below kcore.{above}"
+        return f"kcore.{below} is not below kcore.{above}"
 
     @staticmethod
     def package(module: str) -> str | None:
@@ -90,13 +90,13 @@ def module_of(path: Path, root: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def floors(checkout: Path) -> Floors:
+def layers(checkout: Path) -> Layers:
     settings = tomllib.loads((checkout / "pyproject.toml").read_text())
     contracts = settings["tool"]["importlinter"]["contracts"]
-    return Floors(next(contract for contract in contracts if contract["id"] == "floors"))
+    return Layers(next(contract for contract in contracts if contract["id"] == "layers"))
 
 
-def test_imports_go_to_lower_floors_only(checkout: Path, floors: Floors) -> None:
+def test_imports_go_to_lower_layers_only(checkout: Path, layers: Layers) -> None:
     broken = []
     for package in ("kcore", "kcli", "kspark"):
         for path in sorted((checkout / package).rglob("*.p[yx]*")):
@@ -104,7 +104,7 @@ def test_imports_go_to_lower_floors_only(checkout: Path, floors: Floors) -> None
                 continue
             module = module_of(path, checkout)
             for imported in sorted(set(imports_of(path, module))):
-                objection = floors.objection(module, imported)
+                objection = layers.objection(module, imported)
                 if objection:
                     broken.append(f"{path.relative_to(checkout)} imports {imported}: {objection}")
     assert not broken, "\n".join(broken)
@@ -122,14 +122,12 @@ def test_imports_go_to_lower_floors_only(checkout: Path, floors: Floors) -> None
         (".py", "import kcli.cli\n"),
     ],
 )
-def test_a_climbing_import_is_seen(tmp_path: Path, floors: Floors, suffix: str, line: str) -> None:
+def test_an_import_of_a_higher_layer_is_found(tmp_path: Path, layers: Layers, suffix: str, line: str) -> None:
     source = tmp_path / f"log{suffix}"
     source.write_text(f'"""from kcore.client import nothing"""\n{line}')
-    objections = [floors.objection("kcore.storage.log", name) for name in imports_of(source, "kcore.storage.log")]
+    objections = [layers.objection("kcore.storage.log", name) for name in imports_of(source, "kcore.storage.log")]
     assert any(objections)
 
 
-def test_a_package_without_a_floor_is_refused(floors: Floors) -> None:
-    assert (
-        floors.objection("kcore.server.broker", "kcore.attic.log") == "kcore.attic stands on no floor of pyproject.toml"
-    )
+def test_a_package_without_a_layer_is_refused(layers: Layers) -> None:
+    assert layers.objection("kcore.server.broker", "kcore.attic.log") == "kcore.attic is in no layer of pyproject.toml"
