@@ -3,13 +3,13 @@
 `tests/unit/config/test_definitions_against_kafka.py` compares every definition and has the same differences by name.
 """
 
-HEAD = ("configuration", "Kafka 4.3", "here", "reason")
+HEAD = ("configuration", "Kafka 4.3", "kcli", "reason")
 DIFFERENCES = (
     (
         "`segment.bytes`, `log.segment.bytes`",
         "at least 1 MiB",
         "at least 14 bytes, as in 3.9",
-        "Topics of 3.9 may have smaller segments, and tests want many segments.",
+        "Topics of 3.9 may have smaller segments, and tests need many segments.",
     ),
     (
         "`internal.segment.bytes`",
@@ -20,23 +20,23 @@ DIFFERENCES = (
     (
         "`message.timestamp.difference.max.ms`",
         "removed",
-        "used as in 3.9, for a bound that is not set; shown where it is set",
-        "Topics of 3.9 keep their bounds.",
+        "used as in 3.9, for a limit that is not set; shown if it is set",
+        "Topics of 3.9 keep their limits.",
     ),
     (
         "`message.format.version`, `message.downconversion.enable`",
         "removed",
-        "accepted, not used; shown where they are set",
+        "accepted, not used; shown if they are set",
         "Clients of 3.9 set them when they create topics.",
     ),
     (
         "`log.message.timestamp.difference.max.ms`",
         "removed",
         "used as in 3.9",
-        "As above.",
+        "Topics of 3.9 keep their limits.",
     ),
     (
-        "ZooKeeper's, `password.encoder.*` and the other broker configurations that Kafka 4 has removed",
+        "configurations of ZooKeeper, `password.encoder.*`, and the others that Kafka 4 has removed from the broker",
         "removed",
         "accepted as in 3.9",
         "A properties file of 3.9 starts unmodified.",
@@ -51,13 +51,13 @@ DIFFERENCES = (
         "`group.coordinator.rebalance.protocols`",
         "`classic,consumer,streams`",
         "`classic,consumer`",
-        "There are no streams groups.",
+        "kcli has no streams groups.",
     ),
     (
         "`socket.send.buffer.bytes`, `socket.receive.buffer.bytes`",
         "102400",
         "-1, the kernel's choice",
-        "The kernel adapts buffers to the connection.",
+        "The kernel adapts the buffers to each connection.",
     ),
     (
         "`listeners`, `advertised.listeners`, `controller.listener.names`, `early.start.listeners`, "
@@ -70,11 +70,11 @@ DIFFERENCES = (
         "`advertised.listeners`",
         "read-only",
         "per-broker, as in 3.9",
-        "A change needs no restart.",
+        "Its mode is that of 3.9. kcli rejects a change while the broker runs.",
     ),
     (
         "configurations of type list",
-        "an item that a list has twice is refused",
+        "duplicate items are rejected",
         "accepted, as in 3.9",
         "A properties file of 3.9 starts unmodified.",
     ),

@@ -1,4 +1,4 @@
-"""The references of all configurations, out of the tables that the programs themselves go by: of brokers and topics
+"""The references of all configurations, from the tables that the programs use: of brokers and topics
 (docs/configuration.md), and of clients (docs/client-configuration.md).
 """
 
@@ -14,20 +14,22 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # Configuration
 
-Every configuration of Apache Kafka 4.3 is known by its name, type, default and valid values. So is what Kafka 4 has
-removed since 3.9. A properties file of either release starts unmodified. Options without effect are marked **not
-used**; a broker warns of one that is set to another value than its default. `kcli configs docs` prints this page.
+kcli knows the name, type, default and valid values of every configuration of Apache Kafka 4.3, and of those that Kafka
+4 has removed since 3.9. A properties file of either release starts unmodified. Options without effect are marked **not
+used**. The broker logs a warning if such an option is set to another value than its default. `kcli configs docs` prints
+this page.
 
-A name that is neither Kafka's nor a well-known plugin's is an error, which suggests a known name and says where the
-name was set: in which line of a file, or by which option. `kcli.config.unknown.keys=warn` ignores such names.
+A name that is not known from Kafka, kcli or a well-known plugin is an error. The message suggests a known name, and
+gives the line of the file or the option. `kcli.config.unknown.keys=warn` ignores such names.
 
-How a configuration is changed:
+How to change a configuration:
 
 - *read-only*: in the broker's properties, before it starts.
-- *per-broker*, *cluster-wide*: while it runs too, with `kcli configs alter --broker ID` or `--broker-defaults`, or any
-  client's AlterConfigs. What is set that way is kept in the metadata store and beats the properties.
+- *per-broker*, *cluster-wide*: also while the broker runs, with `kcli configs alter --broker ID` or
+  `--broker-defaults`, or with AlterConfigs of any client. These values are stored in the metadata store and take
+  precedence over the properties.
 
-With the embedded metadata store, a broker is alone and has other defaults for a few: {embedded}.
+With the embedded metadata store, a cluster has one broker, and some defaults differ: {embedded}.
 
 Differences from Apache Kafka 4.3:
 
@@ -36,19 +38,19 @@ Differences from Apache Kafka 4.3:
 CLIENT_INTRODUCTION = """\
 # Configuration of clients
 
-Every configuration of the producer, the consumer and the admin client of Apache Kafka 4 is known by its name, type,
-default and valid values. In Python, `Producer({"linger.ms": 5})` and `Producer(linger_ms=5)` say the same; values may
-be strings, as in a properties file, or Python's own. A name that is not known is warned of; what nothing here goes by
-is marked **not used**. This page is what `kcli configs docs --clients` prints.
+kcli's clients know the name, type, default and valid values of every configuration of Apache Kafka 4's producer,
+consumer and admin client. In Python, `Producer({"linger.ms": 5})` and `Producer(linger_ms=5)` are equivalent. Values
+may be strings, as in a properties file, or Python values. An unknown name causes a warning. Options without effect are
+marked **not used**. `kcli configs docs --clients` prints this page.
 
-Other than in Apache Kafka:
+Differences from Apache Kafka:
 
-- `linger.ms` is 0 where it is not set (Kafka 4: 5): what is sent while another batch of the partition is on the way is
-  collected anyway, and nothing waits when the line is idle.
-- `send.buffer.bytes` and `receive.buffer.bytes` are left to the kernel.
-- Serializers and deserializers need not be set: keys and values are bytes then.
-- A Java class is given by its name only where it is one of Kafka's own that exists here too; else give the object or
-  the function itself.
+- `linger.ms` is 0 by default (Kafka 4: 5). Records are batched anyway while a request of their partition is in flight,
+  and a record does not wait if none is.
+- `send.buffer.bytes` and `receive.buffer.bytes` are left to the kernel by default.
+- Serializers and deserializers are optional. By default, keys and values are bytes.
+- A Java class name is accepted only if it is a class of Kafka that kcli implements. Otherwise, pass a Python object or
+  function.
 """
 CLIENT_TITLES = {
     "producer": "The producer",
@@ -77,6 +79,32 @@ TITLES = {
 TOPIC_TITLE = "Topics"
 
 
+# The units that names end with, and those of names that end without one.
+UNITS = {
+    "ms": "ms",
+    "millis": "ms",
+    "seconds": "s",
+    "secs": "s",
+    "minutes": "min",
+    "hours": "h",
+    "bytes.per.second": "bytes/s",
+    "bytes": "bytes",
+    "relogin": "ms",
+}
+SIZES = (
+    "batch.size",
+    "buffer.memory",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.size",
+    "max.request.size",
+    "metadata.log.max.record.bytes.between.snapshots",
+    "offsets.load.buffer.size",
+    "sasl.server.max.receive.size",
+    "share.coordinator.load.buffer.size",
+    "transaction.state.log.load.buffer.size",
+)
+
+
 class Section:
     """The configurations of one subject."""
 
@@ -88,7 +116,7 @@ class Section:
 
 
 def reference(names: Collection[str] = ()) -> list[Section]:
-    """Topics, then brokers by subject; only the named configurations where names are given."""
+    """Topics, then brokers by subject; only the named configurations if names are given."""
     from kcore.config.documentation import table_names, topic_documentation
     from kcore.config.topic_keys import BROKER_SYNONYMS, TOPIC_KEYS
 
@@ -105,7 +133,7 @@ def reference(names: Collection[str] = ()) -> list[Section]:
 
 
 def client_reference(names: Collection[str] = ()) -> list[Section]:
-    """What each client alone has, then what all have; only the named configurations where names are given."""
+    """The configurations of each client, then those of all clients; only the named ones if names are given."""
     from kcore.client.config.client_config import AdminConfig, ConsumerConfig, ProducerConfig
     from kcore.client.config.documentation import texts
 
@@ -138,6 +166,7 @@ def _row(scope: str, key: ConfigKey, documentation: str) -> dict[str, Any]:
         "scope": scope,
         "name": key.name,
         "type": TYPE_NAMES[key.type].lower(),
+        "unit": unit_of(key.name),
         "default": display(key.default),
         "valid_values": key.validator.valid_values if key.validator is not None else None,
         "importance": key.importance,
@@ -145,6 +174,13 @@ def _row(scope: str, key: ConfigKey, documentation: str) -> dict[str, Any]:
         "used": key.is_used,
         "documentation": documentation,
     }
+
+
+def unit_of(name: str) -> str | None:
+    """The unit of a number, by the end of its configuration's name; None for a count and for what is no number."""
+    if name in SIZES:
+        return "bytes"
+    return next((unit for end, unit in UNITS.items() if name.endswith(f".{end}")), None)
 
 
 def markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
@@ -163,7 +199,7 @@ def markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
 
 
 def client_markdown(sections: Iterable[Section], *, with_introduction: bool) -> str:
-    """The same of clients, whose configurations differ in importance rather than in when they may be changed."""
+    """The same for clients, with the importance in place of how a configuration is changed."""
     parts = [CLIENT_INTRODUCTION] if with_introduction else []
     parts += [_table(section, "Importance", "importance") for section in sections if section.rows]
     return "\n".join(parts)
@@ -173,14 +209,15 @@ def _table(section: Section, last_column: str, last_field: str = "mode") -> str:
     lines = [
         f"## {section.title}",
         "",
-        f"| name | default | type | valid values | {last_column.lower()} | what it is for |",
+        f"| name | default | type | valid values | {last_column.lower()} | description |",
         "|---|---|---|---|---|---|",
     ]
     for row in section.rows:
         defaults = row.get("broker_defaults")
         last = row[last_field] if defaults is None else ", ".join(f"`{name}`" for name in defaults)
         text = row["documentation"] if row["used"] else f"{row['documentation']} **Not used.**"
-        cells = (f"`{row['name']}`", _default(row["default"]), row["type"], row["valid_values"] or "", last, text)
+        kind = f"{row['type']}, {row['unit']}" if row["unit"] else row["type"]
+        cells = (f"`{row['name']}`", _default(row["default"]), kind, row["valid_values"] or "", last, text)
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # Metrics
 
-Set `metrics.port`, and the broker serves what follows at `http://<metrics.host>:<metrics.port>/metrics`, in Prometheus'
-text format 0.0.4, with `/health` and `/ready` beside it. `kcli top` shows it in the terminal, and
+Set `metrics.port` to serve these metrics at `http://<metrics.host>:<metrics.port>/metrics`, in Prometheus' text format
+0.0.4. The same port serves `/health` and `/ready`. `kcli top` shows the metrics in the terminal.
 `docs/grafana/kcli.json` is a dashboard for Grafana.
 
-Counting is native and always on; the endpoint is off by default, and costs nothing then.
+The endpoint is off by default. The broker counts natively and always.
 
-Names are Kafka's, as its usual configuration of the JMX exporter forms them: domain, type and name of the MBean in
-lower case, `_total` behind counters, the MBean's other properties as labels. Where Kafka has a rate there is a counter,
-of which Prometheus takes the rate itself. A metric of topics without a label stands for all topics together, as Kafka's
-MBean without one does. Histograms have fixed buckets, each bound twice the one before (for sizes, four times); where
-the JMX exporter gives quantiles, ask `histogram_quantile(0.99, rate(..._bucket[1m]))`.
+Names are those of Kafka's usual configuration of the JMX exporter: domain, type and name of the MBean in lower case,
+with `_total` for counters. Other properties of the MBean are labels. Kafka's rates are counters here; compute rates in
+Prometheus. A topic metric without a label is the total of all topics, as in Kafka. Histograms have fixed buckets. Each
+limit is twice the previous one, and four times for sizes. Where the JMX exporter has quantiles, use
+`histogram_quantile(0.99, rate(..._bucket[1m]))`.
 
 This file is generated from `kcore/metrics/table.py`.
 """
@@ -47,7 +47,7 @@ def entry(metric: Metric) -> Iterator[str]:
     yield f"{metric.documentation}"
     yield ""
     yield f"- type: {metric.type}, unit: {metric.unit}, labels: {labels}"
-    yield f"- Kafka: `{metric.mbean}`" if metric.mbean is not None else "- Kafka: nothing of the kind"
+    yield f"- Kafka: `{metric.mbean}`" if metric.mbean is not None else "- Kafka: no such metric"
 
 
 if __name__ == "__main__":

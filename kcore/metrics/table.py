@@ -90,28 +90,28 @@ def group_coordinator_metric(attribute: str, unit: str, documentation: str, type
 
 
 TOPICS = (
-    topic_metric("MessagesIn", "records", "Records appended; an idempotent retry counts again, as in Kafka."),
-    topic_metric("BytesIn", "bytes", "Bytes of record batches appended, as the client sent them."),
+    topic_metric("MessagesIn", "records", "Appended records. Idempotent retries are counted again, as in Kafka."),
+    topic_metric("BytesIn", "bytes", "Bytes of appended record batches, as the client sent them."),
     topic_metric("BytesOut", "bytes", "Bytes of record batches sent to consumers."),
-    topic_metric("BytesRejected", "bytes", "Bytes of record batches refused because they are too large."),
-    topic_metric("TotalProduceRequests", "requests", "Appends, one for each partition of a produce request."),
+    topic_metric("BytesRejected", "bytes", "Bytes of record batches that were rejected because they are too large."),
+    topic_metric("TotalProduceRequests", "requests", "Appends. Each partition of a produce request is one append."),
     topic_metric(
         "FailedProduceRequests",
         "requests",
-        "Appends refused for what their records say; records that are too large or corrupt are not among them, as in "
-        "Kafka.",
+        "Appends that were rejected because of invalid records. Records that are too large or corrupt are "
+        "not included, as in Kafka.",
     ),
     topic_metric(
         "ProduceMessageConversions",
         "records",
-        "Records written anew because the topic's codec or timestamp type demands it.",
+        "Records that the broker rewrote, because of the topic's codec or timestamp type.",
     ),
     topic_metric(
         "TotalFetchRequests",
         "requests",
-        "Reads, one for each partition of a fetch; a fetch that has waited reads again.",
+        "Reads. Each partition of a fetch request is one read. A fetch that waited reads again.",
     ),
-    topic_metric("FailedFetchRequests", "requests", "Reads that failed for what is in the log."),
+    topic_metric("FailedFetchRequests", "requests", "Reads that failed because of an error in the log."),
 )
 
 REQUESTS = (
@@ -121,7 +121,7 @@ REQUESTS = (
         ("request", "version"),
         "requests",
         f"{REQUEST_TYPE},name=RequestsPerSec",
-        "Requests answered, by API and version. Fetch is not split by who fetches, as no followers do yet.",
+        "Answered requests, by API and version. Fetch is one API: consumers and followers are not counted separately.",
     ),
     Metric(
         "kafka_network_requestmetrics_errors_total",
@@ -129,20 +129,21 @@ REQUESTS = (
         ("request", "error"),
         "errors",
         f"{REQUEST_TYPE},name=ErrorsPerSec",
-        "Error codes in answers, by API and name; an answer without any counts once as NONE.",
+        "Error codes in responses, by API and name. A response without an error counts once as NONE.",
     ),
-    request_time("TotalTimeMs", "From a request's last byte received to its answer's last byte sent."),
-    request_time("RequestQueueTimeMs", "From a request's last byte received to the beginning of the work."),
+    request_time("TotalTimeMs", "Time from the last byte of a request received to the last byte of its response sent."),
+    request_time("RequestQueueTimeMs", "Time from the last byte of a request received to the start of its execution."),
     request_time(
         "LocalTimeMs",
-        "The work of the broker itself; requests that a network thread answers in a row share its time evenly.",
+        "Time that the broker executes a request. Requests that a network thread executes in a row share "
+        "their time evenly.",
     ),
-    request_time("RemoteTimeMs", "The wait for records, replicas or members of a group."),
-    request_time("ThrottleTimeMs", "How long a quota holds the client back after the answer."),
-    request_time("ResponseQueueTimeMs", "From the finished answer to the network thread's taking it up."),
-    request_time("ResponseSendTimeMs", "From there to the answer's last byte sent."),
-    request_size("RequestBytes", "Sizes of requests."),
-    Metric("kcli_network_responsebytes", HISTOGRAM, ("request",), "bytes", None, "Sizes of answers."),
+    request_time("RemoteTimeMs", "Time that a request waits for records, replicas or group members."),
+    request_time("ThrottleTimeMs", "Throttle time of the client after the response, because of a quota."),
+    request_time("ResponseQueueTimeMs", "Time from the finished response to when the network thread takes it."),
+    request_time("ResponseSendTimeMs", "Time from when the network thread takes the response to its last byte sent."),
+    request_size("RequestBytes", "Size of requests."),
+    Metric("kcli_network_responsebytes", HISTOGRAM, ("request",), "bytes", None, "Size of responses."),
 )
 
 NETWORK = (
@@ -152,8 +153,7 @@ NETWORK = (
         (),
         "ratio",
         "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
-        "The share of their time that network threads wait for something to do, from 0 to 1, over the last "
-        "minute or so.",
+        "Share of time that network threads are idle, from 0 to 1, over about the last minute.",
     ),
     Metric(
         "kafka_network_processor_idlepercent",
@@ -161,7 +161,7 @@ NETWORK = (
         ("networkProcessor",),
         "ratio",
         "kafka.network:type=Processor,name=IdlePercent",
-        "Likewise, of each network thread.",
+        "Share of time that each network thread is idle, from 0 to 1, over about the last minute.",
     ),
     Metric(
         "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent",
@@ -169,8 +169,7 @@ NETWORK = (
         (),
         "ratio",
         "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
-        "The share of their time that handler threads wait for something to do, from 0 to 1, over the last "
-        "minute or so.",
+        "Share of time that handler threads are idle, from 0 to 1, over about the last minute.",
     ),
     Metric(
         "kafka_network_requestchannel_requestqueuesize",
@@ -186,7 +185,7 @@ NETWORK = (
         ("listener", "networkProcessor"),
         "connections",
         "kafka.server:type=socket-server-metrics,attribute=connection-count",
-        "Connections that are open.",
+        "Open connections.",
     ),
     Metric(
         "kafka_server_socket_server_metrics_connection_creation_total",
@@ -194,7 +193,7 @@ NETWORK = (
         ("listener", "networkProcessor"),
         "connections",
         "kafka.server:type=socket-server-metrics,attribute=connection-creation-total",
-        "Connections accepted.",
+        "Accepted connections.",
     ),
     Metric(
         "kafka_server_socket_server_metrics_connection_close_total",
@@ -202,7 +201,7 @@ NETWORK = (
         ("listener", "networkProcessor"),
         "connections",
         "kafka.server:type=socket-server-metrics,attribute=connection-close-total",
-        "Connections closed.",
+        "Closed connections.",
     ),
     Metric(
         "kafka_network_socketserver_memorypoolused",
@@ -210,7 +209,7 @@ NETWORK = (
         (),
         "bytes",
         "kafka.network:type=SocketServer,name=MemoryPoolUsed",
-        "Memory that requests hold, of queued.max.request.bytes.",
+        "Memory that requests use, of queued.max.request.bytes.",
     ),
     Metric(
         "kcli_network_bytes_in_total",
@@ -234,26 +233,37 @@ NETWORK = (
         (),
         "connections",
         None,
-        "Connections closed because they broke a rule of the protocol.",
+        "Connections that were closed because of a protocol error.",
     ),
 )
 
 REPLICAS = (
     replica_gauge("LeaderCount", "partitions", "Partitions that this broker leads."),
-    replica_gauge("PartitionCount", "partitions", "Partitions of which this broker holds a replica."),
-    replica_gauge("OfflineReplicaCount", "partitions", "Replicas on a log directory that failed."),
-    replica_gauge("UnderReplicatedPartitions", "partitions", "Partitions led here that lack an in-sync replica."),
+    replica_gauge("PartitionCount", "partitions", "Partitions with a replica on this broker."),
+    replica_gauge("OfflineReplicaCount", "partitions", "Replicas in a failed log directory."),
     replica_gauge(
-        "UnderMinIsrPartitionCount", "partitions", "Partitions led here with fewer than min.insync.replicas."
+        "UnderReplicatedPartitions",
+        "partitions",
+        "Partitions that this broker leads and that have fewer in-sync replicas than replicas.",
     ),
-    replica_gauge("AtMinIsrPartitionCount", "partitions", "Partitions led here with just min.insync.replicas."),
+    replica_gauge(
+        "UnderMinIsrPartitionCount",
+        "partitions",
+        "Partitions that this broker leads with fewer in-sync replicas than min.insync.replicas.",
+    ),
+    replica_gauge(
+        "AtMinIsrPartitionCount",
+        "partitions",
+        "Partitions that this broker leads with exactly min.insync.replicas in-sync replicas.",
+    ),
     Metric(
         "kafka_server_replicamanager_isrshrinks_total",
         COUNTER,
         (),
         "changes",
         "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec",
-        "How often a partition led here lost an in-sync replica, since the endpoint was opened.",
+        "Number of times that a partition of this leader lost an in-sync replica, since the metrics endpoint "
+        "was opened.",
     ),
     Metric(
         "kafka_server_replicamanager_isrexpands_total",
@@ -261,7 +271,8 @@ REPLICAS = (
         (),
         "changes",
         "kafka.server:type=ReplicaManager,name=IsrExpandsPerSec",
-        "How often a partition led here won an in-sync replica, since the endpoint was opened.",
+        "Number of times that a partition of this leader gained an in-sync replica, since the metrics "
+        "endpoint was opened.",
     ),
     Metric(
         "kafka_server_fetchsessioncache_numincrementalfetchsessions",
@@ -269,7 +280,7 @@ REPLICAS = (
         (),
         "sessions",
         "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions",
-        "Incremental fetch sessions (KIP-227) that are kept.",
+        "Cached incremental fetch sessions (KIP-227).",
     ),
     Metric(
         "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
@@ -277,7 +288,7 @@ REPLICAS = (
         (),
         "partitions",
         "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchPartitionsCached",
-        "Partitions in them.",
+        "Partitions in cached incremental fetch sessions.",
     ),
     Metric(
         "kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total",
@@ -285,7 +296,7 @@ REPLICAS = (
         (),
         "sessions",
         "kafka.server:type=FetchSessionCache,name=IncrementalFetchSessionEvictionsPerSec",
-        "Sessions that had to leave for others.",
+        "Incremental fetch sessions that were evicted from the cache.",
     ),
     Metric(
         "kafka_server_delayedoperationpurgatory_purgatorysize",
@@ -293,7 +304,7 @@ REPLICAS = (
         ("delayedOperation",),
         "entries",
         "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
-        "Entries in the watch lists of a purgatory, one for each key of a delayed operation.",
+        "Entries in the watch lists of a purgatory. A delayed operation has one entry per key.",
     ),
     Metric(
         "kafka_server_delayedoperationpurgatory_numdelayedoperations",
@@ -301,7 +312,7 @@ REPLICAS = (
         ("delayedOperation",),
         "operations",
         "kafka.server:type=DelayedOperationPurgatory,name=NumDelayedOperations",
-        "Operations of a purgatory that wait.",
+        "Delayed operations in a purgatory.",
     ),
 )
 
@@ -320,7 +331,7 @@ SERVER = (
         ("version", "cluster_id", "broker_id"),
         "1",
         "kafka.server:type=app-info",
-        "Always 1; its labels say which broker this is.",
+        "Always 1. The labels identify the broker.",
     ),
     Metric(
         "kafka_controller_kafkacontroller_activecontrollercount",
@@ -328,7 +339,7 @@ SERVER = (
         (),
         "controllers",
         "kafka.controller:type=KafkaController,name=ActiveControllerCount",
-        "1 where this broker is the controller.",
+        "1 if this broker is the controller.",
     ),
     Metric(
         "kafka_controller_kafkacontroller_globaltopiccount",
@@ -352,7 +363,7 @@ SERVER = (
         (),
         "brokers",
         "kafka.controller:type=KafkaController,name=ActiveBrokerCount",
-        "Brokers that are registered.",
+        "Registered brokers.",
     ),
     Metric(
         "kafka_controller_kafkacontroller_offlinepartitionscount",
@@ -376,7 +387,7 @@ SERVER = (
         (),
         "directories",
         "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
-        "Log directories that failed.",
+        "Failed log directories.",
     ),
 )
 
@@ -387,12 +398,12 @@ LOGS = (
         (),
         "milliseconds",
         "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs",
-        "Flushes of logs to their device.",
+        "Duration of log flushes.",
     ),
-    log_gauge("Size", "bytes", "Bytes of record batches in a log."),
-    log_gauge("NumLogSegments", "segments", "Segments of a log."),
-    log_gauge("LogStartOffset", "offset", "The first offset that can be read."),
-    log_gauge("LogEndOffset", "offset", "The offset that the next record gets."),
+    log_gauge("Size", "bytes", "Size of a log."),
+    log_gauge("NumLogSegments", "segments", "Number of segments of a log."),
+    log_gauge("LogStartOffset", "offset", "Log start offset: the first offset that can be read."),
+    log_gauge("LogEndOffset", "offset", "Log end offset: the offset of the next record."),
 )
 
 GROUP_LAG = (
@@ -402,7 +413,7 @@ GROUP_LAG = (
         ("consumergroup", "topic", "partition"),
         "offset",
         None,
-        "The offset that a group committed. The name is kafka_exporter's, as of the next two.",
+        "Committed offset of a group. The name is that of kafka_exporter.",
     ),
     Metric(
         "kafka_consumergroup_lag",
@@ -410,7 +421,8 @@ GROUP_LAG = (
         ("consumergroup", "topic", "partition"),
         "records",
         None,
-        "From the committed offset to the high watermark; for groups without members too.",
+        "Records between the committed offset and the high watermark, also for groups without members. The "
+        "name is that of kafka_exporter.",
     ),
     Metric(
         "kafka_consumergroup_lag_seconds",
@@ -418,7 +430,8 @@ GROUP_LAG = (
         ("consumergroup", "topic", "partition"),
         "seconds",
         None,
-        "The age of the first record that the group has not read, by its timestamp; 0 when it has read everything.",
+        "Age of the first record that the group has not read, by its timestamp. 0 if the group has read all "
+        "records. The name is that of kafka_exporter.",
     ),
     Metric(
         "kcli_group_partitions_left_out",
@@ -426,7 +439,7 @@ GROUP_LAG = (
         (),
         "partitions",
         None,
-        "Pairs of group and partition beyond metrics.max.group.partitions, of which nothing is told.",
+        "Pairs of group and partition beyond metrics.max.group.partitions, which are not reported.",
     ),
 )
 
@@ -437,26 +450,27 @@ GROUPS = (
         ("consumergroup",),
         "members",
         None,
-        "Members of a group. The name is kafka_exporter's.",
+        "Members of a group. The name is that of kafka_exporter.",
     ),
-    group_gauge("NumGroups", "groups", "Groups coordinated here, those too that only have offsets."),
-    group_gauge("NumGroupsEmpty", "groups", "Those without members."),
-    group_gauge("NumGroupsPreparingRebalance", "groups", "Those that wait for their members to join."),
-    group_gauge("NumGroupsCompletingRebalance", "groups", "Those that wait for their leader's assignment."),
-    group_gauge("NumGroupsStable", "groups", "Those that are assigned."),
-    group_gauge("NumGroupsDead", "groups", "Those that have ended."),
+    group_gauge("NumGroups", "groups", "Groups that this broker coordinates, including groups with offsets only."),
+    group_gauge("NumGroupsEmpty", "groups", "Groups without members."),
+    group_gauge("NumGroupsPreparingRebalance", "groups", "Groups that wait for members to join."),
+    group_gauge("NumGroupsCompletingRebalance", "groups", "Groups that wait for their leader's assignment."),
+    group_gauge("NumGroupsStable", "groups", "Groups with a complete assignment."),
+    group_gauge("NumGroupsDead", "groups", "Groups in state Dead."),
     group_gauge("NumOffsets", "offsets", "Committed offsets."),
-    group_coordinator_metric("group-completed-rebalance-count", "rebalances", "Generations that were assigned."),
-    group_coordinator_metric("offset-commit-count", "offsets", "Offsets committed, in transactions too."),
+    group_coordinator_metric("group-completed-rebalance-count", "rebalances", "Completed rebalances."),
+    group_coordinator_metric("offset-commit-count", "offsets", "Committed offsets, including offsets in transactions."),
+    group_coordinator_metric("offset-deletion-count", "offsets", "Deleted offsets, alone or with their group."),
+    group_coordinator_metric("offset-expiration-count", "offsets", "Expired offsets."),
     group_coordinator_metric(
-        "offset-deletion-count", "offsets", "Offsets that somebody deleted, alone or with a group."
-    ),
-    group_coordinator_metric("offset-expiration-count", "offsets", "Offsets that expired."),
-    group_coordinator_metric(
-        "partition-load-time-avg", "seconds", "How long partitions of `__consumer_offsets` took to load.", GAUGE
+        "partition-load-time-avg", "seconds", "Average time to load a partition of `__consumer_offsets`.", GAUGE
     ),
     group_coordinator_metric(
-        "partition-load-time-max", "seconds", "The longest of these since the start; Kafka's is of 30 seconds.", GAUGE
+        "partition-load-time-max",
+        "seconds",
+        "Maximum time to load a partition of `__consumer_offsets` since the start. Kafka's metric covers 30 seconds.",
+        GAUGE,
     ),
 )
 
@@ -464,11 +478,11 @@ PROCESS = (
     Metric("process_cpu_seconds_total", COUNTER, (), "seconds", None, "CPU time of the broker's process."),
     Metric("process_resident_memory_bytes", GAUGE, (), "bytes", None, "Resident memory of the broker's process."),
     Metric("process_virtual_memory_bytes", GAUGE, (), "bytes", None, "Virtual memory of the broker's process."),
-    Metric("process_open_fds", GAUGE, (), "descriptors", None, "File descriptors that are open."),
-    Metric("process_max_fds", GAUGE, (), "descriptors", None, "File descriptors that the process may open."),
+    Metric("process_open_fds", GAUGE, (), "descriptors", None, "Open file descriptors."),
+    Metric("process_max_fds", GAUGE, (), "descriptors", None, "Maximum number of open file descriptors."),
     Metric("process_threads", GAUGE, (), "threads", None, "Threads of the broker's process."),
     Metric(
-        "process_start_time_seconds", GAUGE, (), "seconds", None, "When the broker's process began, since the epoch."
+        "process_start_time_seconds", GAUGE, (), "seconds", None, "Start time of the broker's process, since the epoch."
     ),
 )
 

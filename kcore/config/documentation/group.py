@@ -2,66 +2,71 @@
 
 TEXTS = {
     "group.consumer.assignment.interval.ms": (
-        "How long a consumer group waits between two computations of its assignment (KIP-1263). Here a change of "
-        "the group is assigned at once."
+        "Minimum time between two assignments of a consumer group (KIP-1263). kcli assigns partitions after each "
+        "change at once."
     ),
     "group.consumer.assignors": (
-        "The assignors of the consumer protocol of KIP-848 on the broker's side, the first being the default."
+        "Server-side assignors of the consumer protocol (KIP-848). The first one is the default."
     ),
-    "group.consumer.heartbeat.interval.ms": "The heartbeat interval of members of the consumer protocol.",
-    "group.consumer.max.assignment.interval.ms": "The longest assignment interval that a consumer group may be given.",
-    "group.consumer.max.heartbeat.interval.ms": "The longest heartbeat interval that a consumer group may be given.",
-    "group.consumer.max.session.timeout.ms": "The longest session time-out that a consumer group may be given.",
-    "group.consumer.max.size": "The most members of a group of the consumer protocol.",
-    "group.consumer.migration.policy": "Which conversions between classic and consumer groups happen by themselves.",
-    "group.consumer.min.assignment.interval.ms": "The shortest assignment interval that a consumer group may be given.",
-    "group.consumer.min.heartbeat.interval.ms": "The shortest heartbeat interval that a consumer group may be given.",
-    "group.consumer.min.session.timeout.ms": "The shortest session time-out that a consumer group may be given.",
+    "group.consumer.heartbeat.interval.ms": "Heartbeat interval of members of the consumer protocol.",
+    "group.consumer.max.assignment.interval.ms": "Maximum assignment interval that can be set for a consumer group.",
+    "group.consumer.max.heartbeat.interval.ms": "Maximum heartbeat interval that can be set for a consumer group.",
+    "group.consumer.max.session.timeout.ms": "Maximum session timeout that can be set for a consumer group.",
+    "group.consumer.max.size": "Maximum number of members of a group of the consumer protocol.",
+    "group.consumer.migration.policy": "Which automatic conversions between classic and consumer groups are allowed.",
+    "group.consumer.min.assignment.interval.ms": "Minimum assignment interval that can be set for a consumer group.",
+    "group.consumer.min.heartbeat.interval.ms": "Minimum heartbeat interval that can be set for a consumer group.",
+    "group.consumer.min.session.timeout.ms": "Minimum session timeout that can be set for a consumer group.",
     "group.consumer.regex.refresh.interval.ms": (
-        "How often Kafka matches the regular expressions of consumer groups with topics again."
+        "Interval at which Kafka matches the regular expressions of consumer groups with topics again."
     ),
-    "group.consumer.session.timeout.ms": "After how long without a heartbeat a member of the consumer protocol is out.",
+    "group.consumer.session.timeout.ms": (
+        "Session timeout of the consumer protocol. A member without a heartbeat for this time is removed."
+    ),
     "group.coordinator.append.linger.ms": (
-        "How long Kafka's group coordinator collects records before it writes them. -1 adapts to the load."
+        "Time that Kafka's group coordinator collects records before it writes them. -1 adapts to the load."
     ),
-    "group.coordinator.background.threads": "The threads of Kafka's group coordinator for work in the background.",
+    "group.coordinator.background.threads": "Number of background threads of Kafka's group coordinator.",
     "group.coordinator.cached.buffer.max.bytes": (
-        "The largest buffer that Kafka's group coordinator keeps for its next write."
+        "Maximum size of the buffer that Kafka's group coordinator reuses for writes."
     ),
     "group.coordinator.new.enable": "Whether Kafka's newer group coordinator is used.",
-    "group.coordinator.rebalance.protocols": "The rebalance protocols that groups may use.",
-    "group.coordinator.threads": "The threads of Kafka's group coordinator.",
+    "group.coordinator.rebalance.protocols": "Rebalance protocols that groups may use.",
+    "group.coordinator.threads": "Number of threads of Kafka's group coordinator.",
     "group.initial.rebalance.delay.ms": (
-        "How long the first rebalance of an empty group waits for more members. 0 with the embedded metadata store."
+        "Time that the first rebalance of an empty group waits for more members. The default is 0 with the embedded "
+        "metadata store."
     ),
-    "group.max.session.timeout.ms": "The longest session time-out that a group's member may ask for.",
-    "group.max.size": "The most members of a group.",
-    "group.min.session.timeout.ms": "The shortest session time-out that a group's member may ask for.",
+    "group.max.session.timeout.ms": "Maximum session timeout that a member may request.",
+    "group.max.size": "Maximum number of members of a group.",
+    "group.min.session.timeout.ms": "Minimum session timeout that a member may request.",
     "kcli.group.pattern.max.instructions": (
-        "How long the program may be that a pattern of a subscription is compiled to; no topic matches a larger one."
+        "Maximum number of instructions of a compiled subscription pattern. A larger pattern matches no topic."
     ),
     "kcli.group.pattern.max.nesting": (
-        "How many parentheses of a pattern may stand in each other; a consumer that sends more is told that this "
-        "is no pattern."
+        "Maximum nesting depth of parentheses in a subscription pattern. A deeper pattern is rejected with "
+        "INVALID_REGULAR_EXPRESSION."
     ),
     "kcli.group.pattern.max.steps": (
-        "How much work it may be to hold a pattern against all names of topics, in instructions looked at, of "
-        "which a core does about a million a second; no topic matches what takes more."
+        "Maximum work to match a subscription pattern with all topic names, in executed instructions. A CPU core "
+        "executes about one million per second. A pattern that needs more matches no topic."
     ),
     "kcli.group.pattern.min.refresh.interval.ms": (
-        "How long the patterns of a group rest after they were held against the topics: new patterns and topics "
-        "wait for so long."
+        "Minimum time between two evaluations of a group's subscription patterns. New patterns and new topics wait for "
+        "the next evaluation."
     ),
-    "offset.metadata.max.bytes": "The longest text that may be committed with an offset.",
-    "offsets.commit.required.acks": "The acknowledgements that a commit waits for; -1 means all.",
-    "offsets.commit.timeout.ms": "How long a commit may wait for its replicas.",
-    "offsets.load.buffer.size": "How many bytes are read at a time when committed offsets are loaded.",
-    "offsets.retention.check.interval.ms": "How often groups that have neither members nor offsets are forgotten.",
-    "offsets.retention.minutes": "How long the offsets of an empty group are kept.",
-    "offsets.topic.compression.codec": "The codec number of the topic of committed offsets.",
-    "offsets.topic.num.partitions": "The partitions of the topic of committed offsets; not to be changed later.",
+    "offset.metadata.max.bytes": "Maximum size of the metadata text of a committed offset.",
+    "offsets.commit.required.acks": (
+        "Number of acknowledgements that an offset commit waits for. -1 means all in-sync replicas."
+    ),
+    "offsets.commit.timeout.ms": "Maximum time that an offset commit waits for its replicas.",
+    "offsets.load.buffer.size": "Size of a read when committed offsets are loaded.",
+    "offsets.retention.check.interval.ms": "Interval at which expired offsets and empty groups are deleted.",
+    "offsets.retention.minutes": "Time that the offsets of an empty group are kept.",
+    "offsets.topic.compression.codec": "Number of the compression codec of the topic `__consumer_offsets`.",
+    "offsets.topic.num.partitions": "Number of partitions of the topic `__consumer_offsets`. Do not change it later.",
     "offsets.topic.replication.factor": (
-        "The replicas of the topic of committed offsets. 1 with the embedded metadata store."
+        "Replication factor of the topic `__consumer_offsets`. The default is 1 with the embedded metadata store."
     ),
-    "offsets.topic.segment.bytes": "The segment size of the topic of committed offsets.",
+    "offsets.topic.segment.bytes": "Segment size of the topic `__consumer_offsets`.",
 }

@@ -1,47 +1,45 @@
 """What the keys of `metrics_keys.py` are for."""
 
 TEXTS = {
-    "alter.log.dirs.replication.quota.window.num": (
-        "The samples over which the throttling of moves between log directories is measured."
+    "alter.log.dirs.replication.quota.window.num": "Number of samples for measuring moves between log directories.",
+    "alter.log.dirs.replication.quota.window.size.seconds": (
+        "Length of one sample for alter.log.dirs.replication.quota.window.num."
     ),
-    "alter.log.dirs.replication.quota.window.size.seconds": "The length of one such sample.",
-    "auto.include.jmx.reporter": (
-        "Whether the JMX reporter is added to those of metric.reporters; there is no JMX without a Java machine."
-    ),
-    "client.quota.callback.class": "A Java class that decides about quotas; it cannot be loaded here.",
+    "auto.include.jmx.reporter": "Whether the JMX reporter is added to metric.reporters. kcli has no JMX.",
+    "client.quota.callback.class": "Java class that decides about quotas. kcli cannot load it.",
     "controller.quota.window.num": (
-        "As many windows' worth of changed partitions may be used at once by a client that changed none for as long."
+        "Number of windows of unused controller quota that a client can accumulate and use at once."
     ),
-    "controller.quota.window.size.seconds": "The length of one such window.",
-    "kafka.metrics.polling.interval.secs": "How often Kafka's older metrics reporters are asked.",
+    "controller.quota.window.size.seconds": "Length of one window of the controller quota.",
+    "kafka.metrics.polling.interval.secs": "Polling interval of Kafka's older metrics reporters.",
     "kafka.metrics.reporters": "Java classes of Kafka's older metrics reporters.",
-    "metric.reporters": "Java classes that are told of metrics.",
-    "metrics.connection.timeout.ms": "How long a scraper may take to ask and to read its answer.",
+    "metric.reporters": "Java classes that receive metrics. kcli cannot load them; use metrics.port.",
+    "metrics.connection.timeout.ms": "Maximum time for a scraper to send its request and read the response.",
     "metrics.host": (
-        "The address to serve metrics on; empty for every interface. There is neither encryption nor authentication."
+        "Address to serve metrics on. Empty means all interfaces. There is no encryption and no authentication."
     ),
-    "metrics.max.connections": (
-        "How many scrapers may be connected to metrics.port at a time; further ones are closed at once."
-    ),
+    "metrics.max.connections": "Maximum number of connections to metrics.port. Further connections are closed at once.",
     "metrics.max.group.partitions": (
-        "Of how many pairs of consumer group and partition the lag is told; the number of the others is a metric."
+        "Maximum number of pairs of consumer group and partition whose lag is reported. A metric reports the number of "
+        "pairs beyond it."
     ),
-    "metrics.max.partitions": "How many partitions have metrics of their log's size and offsets; 0 for none.",
+    "metrics.max.partitions": "Maximum number of partitions with metrics of log size and offsets. 0 means none.",
     "metrics.max.topics": (
-        "How many topics have metrics of their own; what the others count is summed up under the topic (others)."
+        "Maximum number of topics with separate metrics. Further topics are added up under the topic `(others)`."
     ),
-    "metrics.num.samples": "The samples that a rate is computed from.",
+    "metrics.num.samples": "Number of samples for computing a rate.",
     "metrics.port": (
-        "The port on which metrics are served over HTTP, at /metrics, in Prometheus' text format; /health and /ready "
-        "are there too. -1 serves none, 0 takes a free port."
+        "Port that serves metrics over HTTP at /metrics, in Prometheus' text format. It also serves /health and "
+        "/ready. -1 disables it, 0 selects a free port."
     ),
-    "metrics.recording.level": "The level of detail that sensors record: INFO, DEBUG or TRACE.",
-    "metrics.sample.window.ms": "The length of one such sample.",
+    "metrics.recording.level": "Level of detail of recorded metrics: INFO, DEBUG or TRACE.",
+    "metrics.sample.window.ms": "Length of one sample for metrics.num.samples.",
     "quota.window.num": (
-        "One more than the windows whose worth of a quota may be used at once by who used nothing for as long."
+        "Number of windows that a quota is measured over. A client that was idle can use one window less than this at "
+        "once."
     ),
-    "quota.window.size.seconds": "The length of one such window.",
-    "replication.quota.window.num": "The samples over which throttled replication is measured.",
-    "replication.quota.window.size.seconds": "The length of one such sample.",
-    "telemetry.max.bytes": "The largest batch of metrics that a client may push (KIP-714).",
+    "quota.window.size.seconds": "Length of one window of quota.window.num.",
+    "replication.quota.window.num": "Number of samples for measuring throttled replication.",
+    "replication.quota.window.size.seconds": "Length of one sample for replication.quota.window.num.",
+    "telemetry.max.bytes": "Maximum size of a batch of metrics that a client may push (KIP-714).",
 }

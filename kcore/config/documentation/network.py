@@ -2,50 +2,49 @@
 
 TEXTS = {
     "advertised.listeners": (
-        "The addresses that clients are told to use. Without it each client is told the address at which it "
-        "reached this broker. Port 0 is the port that was taken. Here it is not changed while the broker runs."
+        "Addresses that clients use to connect. By default a client gets the address at which it reached this broker. "
+        "Port 0 means the port that the listener got. It cannot be changed while the broker runs."
     ),
-    "background.threads": "The threads of background work.",
-    "connection.failed.authentication.delay.ms": "How long the closing of an unauthenticated connection is put off.",
-    "connections.max.idle.ms": "How long a connection may be silent before it is closed.",
-    "control.plane.listener.name": "The listener of a ZooKeeper-mode controller's connections to brokers.",
+    "background.threads": "Number of threads for background work.",
+    "connection.failed.authentication.delay.ms": "Delay before a connection is closed after failed authentication.",
+    "connections.max.idle.ms": "Maximum idle time of a connection. The broker closes idle connections.",
+    "control.plane.listener.name": "Listener for connections from the controller to brokers in ZooKeeper mode.",
     "controller.listener.names": (
-        "Listeners of KRaft's controller; they are not opened, as the controller lives in this process."
+        "Listeners of the KRaft controller. kcli does not open them, because its controller runs in the broker process."
     ),
-    "early.start.listeners": "The listeners that are opened before an authorizer is ready.",
-    "inter.broker.listener.name": "The listener that brokers use among themselves.",
+    "early.start.listeners": "Listeners that are opened before the authorizer is ready.",
+    "inter.broker.listener.name": "Listener for connections between brokers.",
     "listener.security.protocol.map": (
-        "The security protocol of each listener name, as NAME:PROTOCOL. Here it is not changed while the broker runs."
+        "Security protocol of each listener name, as NAME:PROTOCOL. It cannot be changed while the broker runs."
     ),
     "listeners": (
-        "The addresses to listen on, as NAME://HOST:PORT. An empty host means every interface, port 0 a free "
-        "port. Here it is not changed while the broker runs."
+        "Addresses to listen on, as NAME://HOST:PORT. An empty host means all interfaces, port 0 a free port. It "
+        "cannot be changed while the broker runs."
     ),
-    "max.connection.creation.rate": "The most new connections in a second.",
-    "max.connections": "The most connections that the broker holds open.",
-    "max.connections.per.ip": "The most connections from one address.",
-    "max.connections.per.ip.overrides": "Other bounds for some addresses, as ADDRESS:COUNT,...",
-    "num.io.threads": "The threads that handle requests; the pool grows and shrinks at once.",
+    "max.connection.creation.rate": "Maximum number of new connections per second.",
+    "max.connections": "Maximum number of open connections of the broker.",
+    "max.connections.per.ip": "Maximum number of connections from one IP address.",
+    "max.connections.per.ip.overrides": "Other limits for single addresses, as ADDRESS:COUNT,...",
+    "num.io.threads": "Number of handler threads. A change takes effect at once.",
     "num.network.threads": (
-        "The threads that read requests and send responses. A change is for new connections: those that are open stay "
-        "with the thread that has them, and a thread that gets no more of them lives on without work."
+        "Number of threads that read requests and send responses. A change applies to new connections. Open "
+        "connections stay with their thread."
     ),
     "queued.max.request.bytes": (
-        "The bytes of requests that are being received, wait for a handler or are handled, before the network "
-        "threads stop reading large ones; -1 means without bound. Requests up to 16 KiB are bounded by their "
-        "number."
+        "Maximum memory for requests that are being received, queued or handled. At the limit, network threads stop "
+        "reading large requests. Requests up to 16 KiB are not counted. -1 means no limit."
     ),
-    "queued.max.requests": "The requests that may wait for a handler before the network threads stop reading.",
-    "request.timeout.ms": "How long an answer of another broker is waited for.",
+    "queued.max.requests": (
+        "Maximum number of requests that wait for a handler. At the limit, network threads stop reading."
+    ),
+    "request.timeout.ms": "Maximum time to wait for a response of another broker.",
     "security.inter.broker.protocol": (
-        "The protocol that brokers use among themselves, where inter.broker.listener.name is not given."
+        "Security protocol between brokers. Used if inter.broker.listener.name is not set."
     ),
-    "socket.connection.setup.timeout.max.ms": (
-        "The longest time that setting up a connection to another broker may take."
-    ),
-    "socket.connection.setup.timeout.ms": "How long setting up a connection to another broker may take at first.",
-    "socket.listen.backlog.size": "How many connections may wait to be accepted.",
-    "socket.receive.buffer.bytes": "The receive buffer of a connection; -1 leaves it to the kernel.",
-    "socket.request.max.bytes": "The largest request that is read.",
-    "socket.send.buffer.bytes": "The send buffer of a connection; -1 leaves it to the kernel.",
+    "socket.connection.setup.timeout.max.ms": "Maximum timeout for setting up a connection to another broker.",
+    "socket.connection.setup.timeout.ms": "Initial timeout for setting up a connection to another broker.",
+    "socket.listen.backlog.size": "Maximum number of connections that wait to be accepted.",
+    "socket.receive.buffer.bytes": "Receive buffer of a connection (SO_RCVBUF). -1 leaves it to the kernel.",
+    "socket.request.max.bytes": "Maximum size of a request.",
+    "socket.send.buffer.bytes": "Send buffer of a connection (SO_SNDBUF). -1 leaves it to the kernel.",
 }

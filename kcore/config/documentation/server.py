@@ -1,90 +1,92 @@
 """What the keys of `server_keys.py` are for."""
 
 TEXTS = {
-    "alter.config.policy.class.name": "A Java class that vets changed configurations; cannot be used here.",
+    "alter.config.policy.class.name": "Java class that validates changes of configurations. kcli cannot load it.",
     "alter.config.policy.kraft.compatibility.enable": (
-        "Whether alter.config.policy.class.name is given deletions too under KRaft."
+        "Whether alter.config.policy.class.name also receives deletions with KRaft."
     ),
-    "auto.create.topics.enable": "Whether asking for the metadata of an unknown topic may make it.",
-    "broker.id": (
-        "The number of this broker in its cluster, unique and lasting. -1 takes the one kept in meta.properties, "
-        "or makes one."
-    ),
+    "auto.create.topics.enable": "Whether a Metadata request for an unknown topic creates the topic.",
+    "broker.id": "Unique id of this broker in its cluster. -1 uses the id in meta.properties, or generates one.",
     "broker.id.generation.enable": (
-        "Whether numbers may be made, which keeps given ones to at most reserved.broker.max.id."
+        "Whether broker ids can be generated. If so, ids that you set may be at most reserved.broker.max.id."
     ),
-    "broker.rack": "The rack that this broker stands in, told to clients.",
-    "config.providers": "The names of providers that resolve references in configuration values.",
-    "cordoned.log.dirs": "The log directories that get no new partitions (KIP-1066).",
-    "create.topic.policy.class.name": "A Java class that vets new topics; cannot be used here.",
+    "broker.rack": "Rack of this broker. Clients receive it.",
+    "config.providers": "Names of providers that resolve references in configuration values.",
+    "cordoned.log.dirs": "Log directories that get no new partitions (KIP-1066).",
+    "create.topic.policy.class.name": "Java class that validates new topics. kcli cannot load it.",
     "delete.records.purgatory.purge.interval.requests": (
-        "How many finished deletions of records may be left in the lists of waiting ones before these are swept."
+        "Number of completed DeleteRecords requests in the purgatory after which it is cleaned up."
     ),
     "delete.topic.enable": "Whether topics can be deleted.",
-    "fetch.max.bytes": "The most bytes that one fetch request is answered with.",
+    "fetch.max.bytes": "Maximum size of the response to a fetch request.",
     "fetch.purgatory.purge.interval.requests": (
-        "How many finished fetches may be left in the lists of waiting ones before these are swept."
+        "Number of completed fetch requests in the purgatory after which it is cleaned up."
     ),
-    "inter.broker.protocol.version": "Accepted; the brokers of a cluster agree on versions by ApiVersions.",
+    "inter.broker.protocol.version": "Accepted without effect. Brokers negotiate versions with ApiVersions.",
     "kcli.batch.inline.decompressed.bytes": (
-        "Size up to which the records of a produced batch are decompressed on the thread that received the batch. A "
-        "batch that may become larger is validated by one thread that serves no other requests, so that other clients "
-        "do not wait for it."
+        "Maximum decompressed size of a batch that the receiving network thread validates. A batch that may become "
+        "larger is validated by a separate thread, so that other clients do not wait for it."
     ),
     "kcli.batch.max.decompressed.bytes": (
-        "How large the records of one batch may be once they are decompressed, for validation or a search by "
-        "time: it bounds the memory that a few sent bytes can claim. A larger batch is refused with "
-        "MESSAGE_TOO_LARGE."
+        "Maximum decompressed size of one batch, for validation or a search by time. It limits the memory that a small "
+        "request can use. A larger batch is rejected with MESSAGE_TOO_LARGE."
     ),
     "kcli.config.unknown.keys": (
-        "What a name in the broker's properties does that is neither a configuration of Apache Kafka 2.8 to 4.3 nor of "
-        "kcli, nor of a well-known plugin: `error` refuses to start, `warn` logs a warning and ignores the name."
+        "What happens with a name in the broker's properties that is not known from Apache Kafka 2.8 to 4.3, kcli or a "
+        "well-known plugin. `error` refuses to start. `warn` logs a warning and ignores the name."
     ),
-    "kcli.debug.hold.ms": "How long SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
-    "kcli.debug.hooks": "Whether SIGUSR2 makes the broker hold Python's interpreter lock for a while, for tests.",
-    "kcli.fast.path.enable": "Whether produce, fetch and heartbeats run on the network threads; off, handlers do it.",
+    "kcli.debug.hold.ms": "Time that SIGUSR2 holds the interpreter lock, with kcli.debug.hooks.",
+    "kcli.debug.hooks": (
+        "Whether SIGUSR2 makes the broker hold Python's interpreter lock for kcli.debug.hold.ms. For tests."
+    ),
+    "kcli.fast.path.enable": (
+        "Whether network threads execute produce, fetch and heartbeat requests natively. If not, handler threads "
+        "execute them in Python."
+    ),
     "kcli.fetch.session.cache.max.partitions": (
-        "How many partitions the incremental fetch sessions may have in all, at some 250 bytes each. A session "
-        "that would exceed it is not kept."
+        "Maximum number of partitions in all incremental fetch sessions. Each uses about 250 bytes. A session that "
+        "would exceed the limit is not cached."
     ),
     "kcli.log.max.open.segments": (
-        "How many log segments may be open, those being written among them, at one file each; beyond that those "
-        "idle longest are closed until they are needed again. 0 is half of the files that the process may open "
-        "(ulimit -n) when it starts."
+        "Maximum number of open log segments, active ones included. Each uses one file descriptor. Beyond it, the "
+        "segments that were idle longest are closed until they are used again. 0 means half of the process's limit of "
+        "open files (ulimit -n) at start."
     ),
     "kcli.request.log": (
-        "Whether a line is logged for every request that was answered: `summary` says who, what and how long, "
-        "`full` all that is known, as JSON. The logger kafka.request.logger at DEBUG and TRACE does the same."
+        "Whether each answered request is logged. `summary` logs client, API and times; `full` logs all details as "
+        "JSON. The logger kafka.request.logger at DEBUG and TRACE does the same."
     ),
     "kcli.request.log.queue.size": (
-        "How many requests of one network thread may wait to be logged; those beyond are left out and counted."
+        "Maximum number of requests of one network thread that wait to be logged. Further requests are not logged, but "
+        "counted."
     ),
     "kcli.request.log.slow.ms": (
-        "Requests that took at least so long in all, time of waiting included, are warned of; -1 and 0 for none."
+        "Minimum total time of a request, waiting included, for a warning in the log. -1 and 0 disable the warning."
     ),
     "kcli.request.max.elements": (
-        "How many elements the arrays of one request may have in all. A request beyond it closes its connection: "
-        "its elements would take many times its bytes in memory. Fetch and Produce requests that the native path "
-        "answers are not counted."
+        "Maximum number of array elements in one request. A request beyond it closes its connection, because its "
+        "elements would use many times its size in memory. Fetch and Produce requests on the native path are not "
+        "counted."
     ),
-    "log.dir": "The directory of the logs, where log.dirs is not given.",
-    "log.dirs": "The directories of the logs; without it, log.dir. The broker creates directories with mode 0700 and "
-    "files with mode 0600: only its user can read them. Directories and files that exist keep their mode.",
-    "max.incremental.fetch.session.cache.slots": "How many incremental fetch sessions are kept.",
-    "max.request.partition.size.limit": "The most partitions that one DescribeTopicPartitions response carries.",
-    "metadata.log.dir": "The directory of the embedded metadata store; without it the first log directory.",
+    "log.dir": "Log directory. Used if log.dirs is not set.",
+    "log.dirs": (
+        "Log directories. Default: log.dir. The broker creates directories with mode 0700 and files with mode 0600, so "
+        "only its user can read them. Existing directories and files keep their mode."
+    ),
+    "max.incremental.fetch.session.cache.slots": "Maximum number of cached incremental fetch sessions.",
+    "max.request.partition.size.limit": "Maximum number of partitions in a DescribeTopicPartitions response.",
+    "metadata.log.dir": "Directory of the embedded metadata store. Default: the first log directory.",
     "metadata.store": (
-        "Where the cluster's metadata is kept: `embedded` in a database of this broker, `zookeeper` in a "
-        "ZooKeeper ensemble."
+        "Store of the cluster's metadata: `embedded` in a database of this broker, `zookeeper` in a ZooKeeper ensemble."
     ),
-    "node.id": "The same as broker.id, under the name that KRaft configurations use.",
-    "num.partitions": "How many partitions a topic gets that does not say.",
+    "node.id": "The same as broker.id. KRaft configurations use this name.",
+    "num.partitions": "Number of partitions of topics that are created without one.",
     "process.roles": (
-        "KRaft's roles of this process. Accepted so that its files start unmodified: one process here is broker "
+        "KRaft roles of this process. Accepted so that KRaft files start unmodified. A kcli process is always broker "
         "and controller."
     ),
     "producer.purgatory.purge.interval.requests": (
-        "How many finished produces may be left in the lists of waiting ones before these are swept."
+        "Number of completed produce requests in the purgatory after which it is cleaned up."
     ),
-    "reserved.broker.max.id": "The largest number that may be given with broker.id; made ones are larger.",
+    "reserved.broker.max.id": "Maximum id that can be set with broker.id. Generated ids are larger.",
 }

@@ -2,70 +2,81 @@
 
 TEXTS = {
     "cleanup.policy": (
-        "What becomes of old segments: `delete` drops them by age and size, `compact` keeps the last record of "
-        "every key; both may be given."
+        "What happens to old segments. `delete` deletes them by age and size. `compact` keeps the last record of each "
+        "key. Both can be combined."
     ),
-    "compression.gzip.level": "The level used when the broker itself compresses with gzip; -1 leaves it to the codec.",
-    "compression.lz4.level": "The level used when the broker itself compresses with lz4.",
+    "compression.gzip.level": (
+        "Compression level of gzip when the broker compresses batches. -1 is the library's default."
+    ),
+    "compression.lz4.level": "Compression level of lz4 when the broker compresses batches.",
     "compression.type": (
-        "The codec batches are stored with; `producer` keeps whatever each producer chose, `uncompressed` stores "
-        "them plain."
+        "Codec of stored batches. `producer` keeps the codec of each producer, `uncompressed` stores batches without "
+        "compression."
     ),
-    "compression.zstd.level": "The level used when the broker itself compresses with zstd.",
+    "compression.zstd.level": "Compression level of zstd when the broker compresses batches.",
     "delete.retention.ms": (
-        "For how long a compacted topic keeps the marker of a deleted key, so that a reader from the beginning "
-        "still sees the deletion."
+        "Time that a compacted topic keeps the tombstone of a deleted key. A consumer that reads from the beginning "
+        "sees the deletion if it finishes within this time."
     ),
-    "file.delete.delay.ms": "How long a segment's files stay on disk after they left the log.",
-    "flush.messages": "After how many appended records the log is forced to disk.",
-    "flush.ms": "After how much time appended records are forced to disk.",
+    "file.delete.delay.ms": "Time between the deletion of a segment from the log and the deletion of its files.",
+    "flush.messages": "Number of appended records after which the log is flushed to disk.",
+    "flush.ms": "Time after which appended records are flushed to disk.",
     "follower.replication.throttled.replicas": (
-        "The replicas whose copying is throttled on the follower's side, as partition:broker pairs, or `*` for all."
+        "Replicas whose replication is throttled on the follower, as partition:broker pairs, or `*` for all."
     ),
-    "index.interval.bytes": "How many bytes of log lie between two entries of an offset index.",
+    "index.interval.bytes": "Bytes of log between two entries of an offset index.",
     "leader.replication.throttled.replicas": (
-        "The replicas whose copying is throttled on the leader's side, as partition:broker pairs, or `*` for all."
+        "Replicas whose replication is throttled on the leader, as partition:broker pairs, or `*` for all."
     ),
     "local.retention.bytes": (
-        "With tiered storage, the bytes of a partition kept on the broker; -2 stands for retention.bytes."
+        "With tiered storage, the maximum size of a partition on the broker. -2 means the value of retention.bytes."
     ),
-    "local.retention.ms": "With tiered storage, for how long segments stay on the broker; -2 stands for retention.ms.",
-    "max.compaction.lag.ms": "The longest time a record of a compacted topic may stay uncompacted.",
-    "max.message.bytes": "The largest record batch, after compression, that the topic takes.",
+    "local.retention.ms": (
+        "With tiered storage, the time that segments stay on the broker. -2 means the value of retention.ms."
+    ),
+    "max.compaction.lag.ms": "Maximum time that a record of a compacted topic stays uncompacted.",
+    "max.message.bytes": "Maximum size of a record batch, after compression.",
     "message.downconversion.enable": (
-        "Kept for Kafka's tools: batches are always served in the format in which they are stored."
+        "Accepted for Kafka's tools. The broker always sends batches in the format in which they are stored."
     ),
-    "message.format.version": "Kept for Kafka's tools: batches are always stored in format 2, as since Kafka 3.0.",
+    "message.format.version": (
+        "Accepted for Kafka's tools. Batches are always stored in format 2, as in Kafka since 3.0."
+    ),
     "message.timestamp.after.max.ms": (
-        "How far a record's timestamp may lie ahead of the broker's clock; a record beyond it is refused. "
-        "CreateTime only."
+        "Maximum time that a record's timestamp may be ahead of the broker's clock. Records beyond it are rejected. "
+        "Applies to CreateTime only."
     ),
     "message.timestamp.before.max.ms": (
-        "How far a record's timestamp may lie behind the broker's clock; a record beyond it is refused. "
-        "CreateTime only."
+        "Maximum time that a record's timestamp may be behind the broker's clock. Records beyond it are rejected. "
+        "Applies to CreateTime only."
     ),
     "message.timestamp.difference.max.ms": (
-        "Kafka 3.9's configuration of both timestamp bounds. It is used for a bound that is not set."
+        "Kafka 3.9's configuration of both timestamp limits. It applies to a limit that is not set."
     ),
     "message.timestamp.type": (
-        "Whether a record keeps its producer's timestamp (CreateTime) or gets the broker's (LogAppendTime)."
+        "Timestamp of stored records: the producer's (CreateTime) or the broker's (LogAppendTime)."
     ),
-    "min.cleanable.dirty.ratio": "The share of uncompacted bytes from which on a compacted log is cleaned.",
-    "min.compaction.lag.ms": "The shortest time a record of a compacted topic stays uncompacted.",
-    "min.insync.replicas": "How many replicas must have a record before a producer with acks=all is answered.",
-    "preallocate": "Whether a new segment's file is given its full size at once.",
+    "min.cleanable.dirty.ratio": "Minimum share of uncompacted bytes for a compacted log to be cleaned.",
+    "min.compaction.lag.ms": "Minimum time that a record of a compacted topic stays uncompacted.",
+    "min.insync.replicas": (
+        "Minimum number of in-sync replicas that must have a record before a producer with acks=all gets its response."
+    ),
+    "preallocate": "Whether the file of a new segment is created with its full size.",
     "remote.log.copy.disable": "With tiered storage, whether copying to the remote tier is stopped.",
     "remote.log.delete.on.disable": (
-        "With tiered storage, whether the remote tier's data is dropped when tiering is turned off."
+        "With tiered storage, whether remote data is deleted when tiered storage is disabled for the topic."
     ),
-    "remote.storage.enable": "Whether segments go to a remote tier as well; there is none here.",
-    "retention.bytes": "How large a partition may grow before its oldest segments are dropped; -1 means without bound.",
-    "retention.ms": "How old a segment may grow before it is dropped; -1 means without bound.",
-    "segment.bytes": "How large a segment's file may grow before a new segment is begun.",
-    "segment.index.bytes": "The largest size of a segment's offset index.",
-    "segment.jitter.ms": "The largest random time taken off segment.ms, so that segments do not all roll at once.",
-    "segment.ms": "How long a segment is appended to before a new one is begun, full or not.",
+    "remote.storage.enable": "Whether segments are also copied to a remote tier. kcli has no remote tier.",
+    "retention.bytes": "Maximum size of a partition. The oldest segments beyond it are deleted. -1 means no limit.",
+    "retention.ms": "Maximum age of a segment. Older segments are deleted. -1 means no limit.",
+    "segment.bytes": "Maximum size of a segment file. A new segment is rolled when it is full.",
+    "segment.index.bytes": "Maximum size of a segment's offset index.",
+    "segment.jitter.ms": (
+        "Maximum random time that is subtracted from segment.ms, so that segments do not all roll at the same time."
+    ),
+    "segment.ms": "Time after which a new segment is rolled, even if the old one is not full.",
     "unclean.leader.election.enable": (
-        "Whether a replica that lacks acknowledged records may become leader when no other is left."
+        "Whether a replica that is not in sync may become leader if no in-sync replica is available. Acknowledged "
+        "records can be lost."
     ),
 }

@@ -1,12 +1,14 @@
 """What the keys of `admin_keys.py` are for."""
 
 TEXTS = {
-    "bootstrap.controllers": "KRaft controllers to ask in the place of brokers.",
-    "bootstrap.servers": "Brokers to begin with, HOST:PORT,HOST:PORT; the others are learnt from them.",
-    "client.id": "The name by which the client is known to brokers: their logs, metrics and quotas.",
-    "connections.max.idle.ms": "After how long without use a connection is closed; -1 never.",
-    "default.api.timeout.ms": "How long a call may take with all retries; at least request.timeout.ms.",
-    "enable.metrics.push": "Whether brokers may ask the client for its metrics (KIP-714).",
-    "receive.buffer.bytes": "The size of a connection's receive buffer (SO_RCVBUF); -1 leaves it to the kernel.",
-    "retries": "How often what failed for a passing reason is asked again within default.api.timeout.ms.",
+    "bootstrap.controllers": "Addresses of KRaft controllers to use in place of brokers.",
+    "bootstrap.servers": (
+        "Bootstrap servers, as HOST:PORT,HOST:PORT. The client gets the addresses of all other brokers from them."
+    ),
+    "client.id": "Name of the client in the logs, metrics and quotas of brokers.",
+    "connections.max.idle.ms": "Maximum idle time of a connection. The client closes idle connections. -1 means never.",
+    "default.api.timeout.ms": "Maximum time of a call, including all retries. At least request.timeout.ms.",
+    "enable.metrics.push": "Whether brokers may request metrics of the client (KIP-714).",
+    "receive.buffer.bytes": "Receive buffer of a connection (SO_RCVBUF). -1 leaves it to the kernel.",
+    "retries": "Maximum number of retries of a temporary failure, within default.api.timeout.ms.",
 }

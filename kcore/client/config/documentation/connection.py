@@ -2,39 +2,37 @@
 
 TEXTS = {
     "client.dns.lookup": (
-        "What becomes of a name with several addresses: `use_all_dns_ips` tries one after another, "
-        "`resolve_canonical_bootstrap_servers_only` takes each address of a bootstrap server as a broker of its own, "
-        "under its canonical name."
+        "Use of a host name with several addresses. `use_all_dns_ips` tries one address after another. "
+        "`resolve_canonical_bootstrap_servers_only` uses each address of a bootstrap server as a separate broker, with "
+        "its canonical name."
     ),
-    "config.providers": "Sources that replace variables in values.",
-    "metadata.max.age.ms": (
-        "After how long what is known of the cluster is asked for anew, even if nothing has proved wrong."
-    ),
+    "config.providers": "Providers that replace variables in values.",
+    "metadata.max.age.ms": "Maximum age of metadata. The client then refreshes it, even without an error.",
     "metadata.recovery.rebootstrap.trigger.ms": (
-        "After how long without any metadata the client goes back to the bootstrap servers, with "
+        "Time without metadata after which the client returns to the bootstrap servers, with "
         "metadata.recovery.strategy=rebootstrap."
     ),
     "metadata.recovery.strategy": (
-        "What the client does when none of the known brokers can be reached: `rebootstrap` begins again with the "
-        "bootstrap servers, `none` goes on trying."
+        "What the client does if it cannot reach any known broker. `rebootstrap` starts again with the bootstrap "
+        "servers, `none` keeps trying the known brokers."
     ),
-    "metric.reporters": "Java classes that are given the client's metrics.",
-    "metrics.num.samples": "How many samples a metric is computed of.",
-    "metrics.recording.level": "Which metrics are recorded.",
-    "metrics.sample.window.ms": "The time that a sample of a metric is taken over.",
+    "metric.reporters": "Java classes that receive the client's metrics.",
+    "metrics.num.samples": "Number of samples for computing a metric.",
+    "metrics.recording.level": "Level of detail of recorded metrics.",
+    "metrics.sample.window.ms": "Length of one sample of a metric.",
     "reconnect.backoff.max.ms": (
-        "The longest pause before a broker is connected to again; pauses grow up to it, each up to 20 % longer or "
-        "shorter by chance. Where only reconnect.backoff.ms is set, it is that."
+        "Maximum pause before the client reconnects to a broker. Pauses grow up to it, with 20 % random variation. If "
+        "only reconnect.backoff.ms is set, the default is that value."
     ),
-    "reconnect.backoff.ms": "The first pause before a broker is connected to again.",
+    "reconnect.backoff.ms": "First pause before the client reconnects to a broker.",
     "request.timeout.ms": (
-        "How long a request may take, from being sent to being answered, before the connection is given up."
+        "Maximum time of a request, from sending to the response. After it, the client closes the connection."
     ),
-    "retry.backoff.max.ms": "The longest pause before a request that failed is sent again; pauses double up to it.",
-    "retry.backoff.ms": "The first pause before a request that failed is sent again.",
-    "send.buffer.bytes": "The size of a connection's send buffer (SO_SNDBUF); -1 leaves it to the kernel.",
+    "retry.backoff.max.ms": "Maximum pause before a failed request is retried. Pauses double up to it.",
+    "retry.backoff.ms": "First pause before a failed request is retried.",
+    "send.buffer.bytes": "Send buffer of a connection (SO_SNDBUF). -1 leaves it to the kernel.",
     "socket.connection.setup.timeout.max.ms": (
-        "The longest time that making a connection may take; what is allowed doubles with every failure up to it."
+        "Maximum timeout for setting up a connection. The timeout doubles with each failure up to it."
     ),
-    "socket.connection.setup.timeout.ms": "How long making a connection may take at first.",
+    "socket.connection.setup.timeout.ms": "Initial timeout for setting up a connection.",
 }

@@ -1,64 +1,72 @@
 """What the keys of `consumer_keys.py` are for."""
 
 TEXTS = {
-    "allow.auto.create.topics": "Whether subscribing to a topic that is not there may make it, if the broker does so.",
-    "auto.commit.interval.ms": "How often positions are committed, with enable.auto.commit.",
+    "allow.auto.create.topics": "Whether a subscription to a missing topic may create it, if the broker allows that.",
+    "auto.commit.interval.ms": "Interval between automatic commits, with enable.auto.commit.",
     "auto.offset.reset": (
-        "Where reading begins without a committed position, or with one that is gone: `earliest`, `latest`, "
-        "`by_duration:` and a time back from now such as PT1H, or `none`, which is an error."
+        "Where the consumer starts without a valid committed offset: `earliest`, `latest`, `by_duration:` with a time "
+        "back from now such as PT1H, or `none`, which raises an error."
     ),
-    "bootstrap.servers": "Brokers to begin with, HOST:PORT,HOST:PORT; the others are learnt from them.",
-    "check.crcs": "Whether the checksum of every batch is verified.",
-    "client.id": "The name by which the client is known to brokers: their logs, metrics and quotas.",
-    "client.rack": "Where this client stands: brokers in the same rack may serve it though they do not lead (KIP-392).",
-    "connections.max.idle.ms": "After how long without use a connection is closed; -1 never.",
-    "default.api.timeout.ms": "How long a call without a time of its own may take.",
-    "enable.auto.commit": "Whether positions are committed by themselves; off without a group.",
-    "enable.metrics.push": "Whether brokers may ask the client for its metrics (KIP-714).",
-    "exclude.internal.topics": "Whether a pattern leaves out Kafka's own topics.",
-    "fetch.max.bytes": (
-        "The bytes that a broker sends in one answer at most; a first batch that is larger comes all the same."
+    "bootstrap.servers": (
+        "Bootstrap servers, as HOST:PORT,HOST:PORT. The client gets the addresses of all other brokers from them."
     ),
-    "fetch.max.wait.ms": "How long a broker waits for fetch.min.bytes before it answers with what it has.",
-    "fetch.min.bytes": "How much must have come before a broker answers; larger values save requests.",
-    "group.id": "The group whose members share the partitions of what they subscribe to, and where positions are kept.",
+    "check.crcs": "Whether the checksum of each batch is verified.",
+    "client.id": "Name of the client in the logs, metrics and quotas of brokers.",
+    "client.rack": "Rack of this client. Followers in the same rack may serve its fetches (KIP-392).",
+    "connections.max.idle.ms": "Maximum idle time of a connection. The client closes idle connections. -1 means never.",
+    "default.api.timeout.ms": "Default timeout of a call.",
+    "enable.auto.commit": "Whether positions are committed automatically. Off without a group.",
+    "enable.metrics.push": "Whether brokers may request metrics of the client (KIP-714).",
+    "exclude.internal.topics": "Whether a subscription by pattern excludes Kafka's internal topics.",
+    "fetch.max.bytes": "Maximum bytes of a fetch response. A larger first batch is returned anyway.",
+    "fetch.max.wait.ms": "Maximum time that a broker waits for fetch.min.bytes before it responds.",
+    "fetch.min.bytes": "Minimum bytes of a fetch response. Larger values reduce the number of requests.",
+    "group.id": (
+        "Consumer group of this consumer. Members of a group share the partitions of their topics. Positions are "
+        "committed for the group."
+    ),
     "group.instance.id": (
-        "A name of this member that outlives restarts: the group keeps its partitions for session.timeout.ms (KIP-345)."
+        "Id of a static member. After a restart within session.timeout.ms, the member gets its partitions back "
+        "(KIP-345)."
     ),
-    "group.protocol": "Who assigns partitions: a member (`classic`) or the broker (`consumer`, KIP-848).",
-    "group.remote.assignor": "The broker's assignor to be used, with group.protocol=consumer.",
-    "heartbeat.interval.ms": "How often the group hears of this member; lower than session.timeout.ms.",
+    "group.protocol": (
+        "Group protocol: `classic`, where a member assigns partitions, or `consumer`, where the broker assigns them "
+        "(KIP-848)."
+    ),
+    "group.remote.assignor": "Server-side assignor, with group.protocol=consumer.",
+    "heartbeat.interval.ms": (
+        "Interval between heartbeats to the group coordinator. Must be lower than session.timeout.ms."
+    ),
     "interceptor.classes": (
-        "Objects with `on_consume(records)`, which may change what is returned, and `on_commit(offsets)`."
+        "Objects with `on_consume(records)`, which may change the returned records, and `on_commit(offsets)`."
     ),
-    "internal.throw.on.fetch.stable.offset.unsupported": "Kafka Streams' own.",
+    "internal.throw.on.fetch.stable.offset.unsupported": "For Kafka Streams only.",
     "isolation.level": (
-        "Whether records of transactions that are open or aborted are read (`read_uncommitted`), or none but "
-        "committed ones (`read_committed`)."
+        "Whether records of open and aborted transactions are returned (`read_uncommitted`) or not (`read_committed`)."
     ),
     "kcli.fetch.buffer.bytes": (
-        "The bytes that fetched batches may take ahead of the reader, answers on their way included; a single answer "
-        "always may. Not in Apache Kafka."
+        "Maximum bytes of batches that are fetched ahead of the reader, responses in flight included. A single "
+        "response may exceed it. Not in Apache Kafka."
     ),
     "kcli.fetch.decompressed.max.bytes": (
-        "How large one batch may be once it is decompressed: it bounds the memory that a few bytes can claim. Not in "
-        "Apache Kafka."
+        "Maximum decompressed size of one batch. It limits the memory that a small batch can use. Not in Apache Kafka."
     ),
-    "key.deserializer": "Makes a record's key of its bytes: a function, or an object with `deserialize(topic, data)`.",
+    "key.deserializer": "Converts the bytes of a key: a function, or an object with `deserialize(topic, data)`.",
     "max.partition.fetch.bytes": (
-        "The bytes of a partition in one answer at most; a first batch that is larger comes all the same."
+        "Maximum bytes of one partition in a fetch response. A larger first batch is returned anyway."
     ),
-    "max.poll.interval.ms": "How long the application may stay away from `poll` before its partitions go to others.",
-    "max.poll.records": "How many records one `poll` returns at most.",
+    "max.poll.interval.ms": (
+        "Maximum time between two calls of `poll`. After it, the consumer leaves the group and its partitions are "
+        "reassigned."
+    ),
+    "max.poll.records": "Maximum number of records that one `poll` returns.",
     "partition.assignment.strategy": (
-        "The assignors that this member can be assigned by, the first being preferred: Kafka's class names, or "
-        "range, roundrobin, sticky, cooperative-sticky, or objects."
+        "Assignors that this member supports, in order of preference: Kafka's class names, `range`, `roundrobin`, "
+        "`sticky`, `cooperative-sticky`, or objects."
     ),
-    "receive.buffer.bytes": "The size of a connection's receive buffer (SO_RCVBUF); -1 leaves it to the kernel.",
-    "session.timeout.ms": "After how long without a heartbeat a member is out of its group.",
+    "receive.buffer.bytes": "Receive buffer of a connection (SO_RCVBUF). -1 leaves it to the kernel.",
+    "session.timeout.ms": "Time without a heartbeat after which a member is removed from its group.",
     "share.acknowledgement.mode": "How records of a share group are acknowledged (KIP-932).",
     "share.acquire.mode": "How records of a share group are acquired (KIP-932).",
-    "value.deserializer": (
-        "Makes a record's value of its bytes: a function, or an object with `deserialize(topic, data)`."
-    ),
+    "value.deserializer": "Converts the bytes of a value: a function, or an object with `deserialize(topic, data)`.",
 }

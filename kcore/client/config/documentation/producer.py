@@ -2,69 +2,75 @@
 
 TEXTS = {
     "acks": (
-        "When the broker answers: `all` when every replica in sync has the records, 1 when the leader has them, 0 "
-        "never, so that nothing is known of what was sent."
+        "When the broker responds: `all` after all in-sync replicas have the records, 1 after the leader has them, 0 "
+        "never. With 0, lost records are not detected."
     ),
     "batch.size": (
-        "The bytes of records of one partition that are sent as one batch at most; what is larger goes alone. 0 sends "
-        "every record alone."
+        "Maximum bytes of records of one partition in a batch. A larger record is sent alone. 0 sends each record "
+        "alone."
     ),
-    "bootstrap.servers": "Brokers to begin with, HOST:PORT,HOST:PORT; the others are learnt from them.",
+    "bootstrap.servers": (
+        "Bootstrap servers, as HOST:PORT,HOST:PORT. The client gets the addresses of all other brokers from them."
+    ),
     "buffer.memory": (
-        "The bytes that records may take which are not acknowledged yet; beyond it, sending waits for max.block.ms."
+        "Maximum bytes of records that are not acknowledged yet. Beyond it, `send` blocks for up to max.block.ms."
     ),
-    "client.id": "The name by which the client is known to brokers: their logs, metrics and quotas.",
-    "compression.gzip.level": "How hard gzip tries; -1 is its own default.",
-    "compression.lz4.level": "How hard lz4 tries.",
-    "compression.type": "The codec that batches are compressed with.",
-    "compression.zstd.level": "How hard zstd tries.",
-    "connections.max.idle.ms": "After how long without use a connection is closed; -1 never.",
+    "client.id": "Name of the client in the logs, metrics and quotas of brokers.",
+    "compression.gzip.level": "Compression level of gzip. -1 is the library's default.",
+    "compression.lz4.level": "Compression level of lz4.",
+    "compression.type": "Compression codec of batches.",
+    "compression.zstd.level": "Compression level of zstd.",
+    "connections.max.idle.ms": "Maximum idle time of a connection. The client closes idle connections. -1 means never.",
     "delivery.timeout.ms": (
-        "How long after it was sent a record is either acknowledged or has failed, with all retries. At least "
-        "linger.ms and request.timeout.ms together."
+        "Maximum time until a record is acknowledged or has failed, including all retries. At least linger.ms plus "
+        "request.timeout.ms."
     ),
     "enable.idempotence": (
-        "Whether the broker drops what it gets twice and keeps the order, so that retries neither repeat nor reorder "
-        "records. Needs acks=all, retries, and at most 5 requests in flight; without being asked for, it goes off "
-        "where acks or retries rule it out."
+        "Whether the broker discards duplicates and keeps the order, so that retries neither duplicate nor reorder "
+        "records. Needs acks=all, retries, and at most 5 requests in flight. If it is not set explicitly, other values "
+        "of acks or retries disable it."
     ),
-    "enable.metrics.push": "Whether brokers may ask the client for its metrics (KIP-714).",
+    "enable.metrics.push": "Whether brokers may request metrics of the client (KIP-714).",
     "interceptor.classes": (
         "Objects with `on_send(record)`, which may change a record before it is sent, and "
         "`on_acknowledgement(metadata, exception)`."
     ),
-    "key.serializer": "Turns a record's key into bytes: a function, or an object with `serialize(topic, value)`.",
+    "key.serializer": "Converts a key to bytes: a function, or an object with `serialize(topic, value)`.",
     "linger.ms": (
-        "How long a batch waits for more records before it is sent. Without it, a batch is sent at once when nothing "
-        "of its partition is on the way, and else when it is full or what is on the way was answered."
+        "Time that a batch waits for more records. With 0, a batch is sent at once if no request of its partition is "
+        "in flight. Otherwise it is sent when it is full, or when the request in flight is answered."
     ),
-    "max.block.ms": "How long sending may wait for memory or metadata, and a transaction's methods for the broker.",
+    "max.block.ms": (
+        "Maximum time that `send` waits for memory or metadata, and that the methods for transactions wait for the "
+        "broker."
+    ),
     "max.in.flight.requests.per.connection": (
-        "How many requests to a broker may be unanswered at a time. With more than 1 and no idempotence, a retry may "
-        "change the order of batches."
+        "Maximum number of unanswered requests per connection. With more than 1 and without idempotence, a retry can "
+        "reorder batches."
     ),
-    "max.request.size": "The largest request, and the largest record before compression.",
-    "metadata.max.idle.ms": "After how long without a record for it a topic's metadata is forgotten.",
+    "max.request.size": "Maximum size of a request, and of a record before compression.",
+    "metadata.max.idle.ms": "Time without a record after which the metadata of a topic is dropped.",
     "partitioner.adaptive.partitioning.enable": (
-        "Whether records without a key go to brokers by how fast these answer (KIP-794); with the built-in "
-        "partitioner only."
+        "Whether the built-in partitioner sends more records without a key to faster brokers (KIP-794)."
     ),
     "partitioner.availability.timeout.ms": (
-        "How long a broker may leave batches waiting before records without a key avoid it; 0 never. Needs "
+        "Time that batches may wait for a broker before records without a key avoid it. 0 means no limit. Needs "
         "partitioner.adaptive.partitioning.enable."
     ),
     "partitioner.class": (
-        "What chooses partitions: none for the built-in one (a hash of the key, or by batches without one), the name "
-        "of one of Kafka's, or a function of topic, key and partitions."
+        "Partitioner. Default: the built-in one, which hashes the key, and distributes records without a key by "
+        "batches. Also the name of a partitioner of Kafka, or a function of topic, key and partitions."
     ),
-    "partitioner.ignore.keys": "Whether the built-in partitioner takes records with a key like those without.",
-    "receive.buffer.bytes": "The size of a connection's receive buffer (SO_RCVBUF); -1 leaves it to the kernel.",
-    "retries": "How often a batch is sent again within delivery.timeout.ms, which is what is better limited.",
-    "transaction.timeout.ms": "How long a transaction may be open before the broker aborts it.",
-    "transaction.two.phase.commit.enable": "Whether an outside coordinator decides about transactions (KIP-939).",
+    "partitioner.ignore.keys": "Whether the built-in partitioner ignores keys.",
+    "receive.buffer.bytes": "Receive buffer of a connection (SO_RCVBUF). -1 leaves it to the kernel.",
+    "retries": "Maximum number of retries of a batch, within delivery.timeout.ms. Set delivery.timeout.ms instead.",
+    "transaction.timeout.ms": (
+        "Maximum time that a transaction may be open. After it, the broker aborts the transaction."
+    ),
+    "transaction.two.phase.commit.enable": "Whether an external coordinator decides about transactions (KIP-939).",
     "transactional.id": (
-        "The producer's name in transactions, the same after a restart; a newer producer of a name shuts an older one "
-        "out. Transactions need it."
+        "Id of the producer for transactions, the same after a restart. A new producer with an id fences the old one. "
+        "Required for transactions."
     ),
-    "value.serializer": "Turns a record's value into bytes: a function, or an object with `serialize(topic, value)`.",
+    "value.serializer": "Converts a value to bytes: a function, or an object with `serialize(topic, value)`.",
 }
