@@ -215,9 +215,10 @@ def test_the_reference_of_one_configuration(offline: Kcli) -> None:
     assert result.code == 0
     (entry,) = json.loads(result.stdout)
     assert entry["documentation"].startswith("The default of retention.ms")
-    assert {name: entry[name] for name in ("scope", "type", "default", "mode", "used")} == {
+    assert {name: entry[name] for name in ("scope", "type", "unit", "default", "mode", "used")} == {
         "scope": "broker",
         "type": "long",
+        "unit": "ms",
         "default": None,
         "mode": "cluster-wide",
         "used": True,
