@@ -47,8 +47,8 @@ TEXTS = {
     "share.coordinator.state.topic.prune.interval.ms": (
         "Interval at which unneeded records of `__share_group_state` are deleted."
     ),
-    "share.coordinator.state.topic.replication.factor": "The replication factor of `__share_group_state`.",
-    "share.coordinator.state.topic.segment.bytes": "The size of a segment of `__share_group_state`.",
+    "share.coordinator.state.topic.replication.factor": "Replication factor of `__share_group_state`.",
+    "share.coordinator.state.topic.segment.bytes": "Segment size of `__share_group_state`.",
     "share.coordinator.threads": "Number of threads of the share coordinator.",
     "share.coordinator.write.timeout.ms": "Maximum time that the share coordinator waits for a write to all replicas.",
     "share.fetch.purgatory.purge.interval.requests": (

@@ -1,7 +1,7 @@
 """What the keys of `zookeeper_keys.py` are for."""
 
 TEXTS = {
-    "zookeeper.clientCnxnSocket": "The Java class of ZooKeeper connections.",
+    "zookeeper.clientCnxnSocket": "Java class of ZooKeeper connections.",
     "zookeeper.connect": "Addresses of the ZooKeeper ensemble. Used with metadata.store=zookeeper only.",
     "zookeeper.connection.timeout.ms": "Timeout for connecting to ZooKeeper, with metadata.store=zookeeper.",
     "zookeeper.max.in.flight.requests": "Maximum number of requests in flight to ZooKeeper.",
