@@ -1,6 +1,6 @@
 """`python -m kcli` and the `kcli` script.
 
-The version is told, and a broker started with plain arguments, before Click is imported, which would cost them most.
+`--version`, and `server-start` with plain arguments, run without Click, whose import would take most of their time.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-# What a shell's completion script sets (kcli/completion.py).
+# Set by the completion script of a shell (kcli/completion.py).
 COMPLETION_VARIABLE = "_KCLI_COMPLETE"
 
 

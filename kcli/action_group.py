@@ -1,14 +1,17 @@
-"""A group whose actions may be named as Kafka's tools have it: `topics --list` does as `topics list`, and options that
-stand before the action, as in `features --bootstrap-server HOST:PORT describe`, are the action's."""
+"""A group that also takes the syntax of Kafka's tools: `topics --list` for `topics list`, and options before the
+action, as in `features --bootstrap-server HOST:PORT describe`.
+"""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Group
 
-class ActionGroup(click.Group):
-    """The first argument that is one of the actions behind two hyphens is the action; without one, and with an option
-    in front, the first that is an action's name."""
+
+class ActionGroup(Group):
+    """The action is the first argument that is an action's name after two hyphens. If there is none, and the first
+    argument is an option, the action is the first argument that is an action's name."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         for position, argument in enumerate(arguments):

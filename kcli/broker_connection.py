@@ -1,7 +1,7 @@
-"""Whether a command's brokers can be reached: asked before it starts, watched while it runs.
+"""Checks the connection to the brokers before a command starts, and watches it while the command runs.
 
-Producers and consumers retry without a word, as Kafka's do. A command fails at once when no broker answers
-(`await_broker`), unless --wait was given, and warns of brokers that it loses while it runs (`BrokerWatch`).
+Producers and consumers retry silently, as Kafka's do. A command fails at once when no broker answers (`await_broker`),
+unless --wait is given. It prints a warning when it loses a broker later (`BrokerWatch`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def _note_limit(context: click.Context, parameter: click.Parameter, value: int |
 
 
 def wait_options(function: FC) -> FC:
-    """Adds --wait and --wait-ms, by which `await_broker` waits."""
+    """Adds --wait and --wait-ms, which `await_broker` obeys."""
     unlimited = click.option(
         "--wait",
         is_flag=True,
         expose_value=False,
         callback=_note_wait,
-        help="Wait until a broker answers. Default: fail at once when none does.",
+        help="Wait until a broker answers. Default: fail if no broker answers.",
     )
     limited = click.option(
         "--wait-ms",
@@ -57,25 +57,25 @@ def wait_options(function: FC) -> FC:
         metavar="MS",
         expose_value=False,
         callback=_note_limit,
-        help="Longest wait for a broker, in ms; implies --wait.",
+        help="Maximum time to wait for a broker, in ms. Implies --wait.",
     )
     return unlimited(limited(function))
 
 
 def wait_s() -> float:
-    """For how long the command waits for a broker."""
+    """How long the command waits for a broker, in seconds."""
     return float(click.get_current_context().meta.get(WAIT_S, 0.0))
 
 
 def await_broker(config: ClientConfig) -> None:
-    """Returns when one of the bootstrap servers answers; raises what `connect_to_broker` does."""
+    """Returns when one of the bootstrap servers answers. Raises the errors of `connect_to_broker`."""
     connect_to_broker(config).close()
 
 
 def connect_to_broker(config: ClientConfig) -> ClusterClient:
-    """A client with a broker that answers; BrokerUnreachable or ClientTimeout when none does.
+    """A client whose broker has answered. Raises BrokerUnreachable or ClientTimeout if no broker answers.
 
-    The options of `wait_options` say for how long it asks again.
+    The options of `wait_options` limit the retries.
     """
     from kcore.client.cluster_client import ClusterClient
     from kcore.client.config.connection_settings import connection_settings
@@ -96,11 +96,11 @@ def connect_to_broker(config: ClientConfig) -> ClusterClient:
 
 
 def wait_for_broker(client: ClusterClient) -> None:
-    """Asks until a broker answers, for as long as the command's options say."""
+    """Retries until a broker answers or the time of the command's options is over."""
     from kcore.client.errors import BrokerUnreachable, ClientTimeout
 
     deadline_s = time.monotonic() + wait_s()
-    losses = BrokerLosses("Waiting for it.")
+    losses = BrokerLosses("Waiting.")
     while True:
         try:
             client.update_metadata([])
@@ -115,7 +115,7 @@ def wait_for_broker(client: ClusterClient) -> None:
 
 
 class Loss(NamedTuple):
-    """A server that cannot be connected to, since when, and what has been reported of it."""
+    """A server without a connection, since when, and when it was last reported."""
 
     since_s: float
     since_text: str
@@ -124,10 +124,10 @@ class Loss(NamedTuple):
 
 
 class BrokerLosses:
-    """What to report of the connections of a client: pure, the time is an argument.
+    """Decides which warnings about a client's connections are due. Pure: the time is an argument.
 
-    A server is lost once an attempt to connect to it fails. It is reported then, every WARNING_INTERVAL_S for as long
-    as the client goes on trying, and when it is connected again. `consequence` says what the command does meanwhile.
+    A server is lost after the first failed connection attempt. It is reported then, every WARNING_INTERVAL_S while the
+    client retries, and when it is connected again. `consequence` tells the user what the command does meanwhile.
     """
 
     def __init__(self, consequence: str, clock_text: Callable[[], str] = lambda: time.strftime("%H:%M:%S")) -> None:
@@ -136,7 +136,7 @@ class BrokerLosses:
         self._losses: dict[str, Loss] = {}
 
     def report(self, states: Sequence[ConnectionState], now_s: float) -> list[str]:
-        """The lines that are due."""
+        """The lines to print now."""
         lines = []
         for server in dict.fromkeys(state.server for state in states):
             own = [state for state in states if state.server == server]
@@ -148,7 +148,7 @@ class BrokerLosses:
 
     def _found(self, server: str, now_s: float) -> list[str]:
         loss = self._losses.pop(server, None)
-        return [] if loss is None else [f"connected to {server} again after {now_s - loss.since_s:.0f} s"]
+        return [] if loss is None else [f"reconnected to {server} after {now_s - loss.since_s:.0f} s"]
 
     def _missed(self, state: ConnectionState, now_s: float) -> list[str]:
         loss = self._losses.get(state.server)
@@ -165,7 +165,7 @@ class BrokerLosses:
 
 
 class BrokerWatch:
-    """Warns on stderr, from a thread of its own, for as long as the `with` block runs."""
+    """Prints warnings to stderr from its own thread while the `with` block runs."""
 
     def __init__(self, states: Callable[[], Sequence[ConnectionState]], consequence: str) -> None:
         self._states = states
@@ -189,7 +189,7 @@ class BrokerWatch:
 
 
 def warn(lines: Sequence[str]) -> None:
-    """Writes each line at once: other threads write to stderr too."""
+    """Writes whole lines, because other threads write to stderr too."""
     for line in lines:
         sys.stderr.write(f"kcli: {line}\n")
     if lines:

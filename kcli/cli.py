@@ -1,6 +1,6 @@
-"""The root command: a table of command names, each imported from its own file only when it is run.
+"""The root command: a table of command names, each imported from its own file when it is run.
 
-Listing the commands reads the table alone, so that `kcli --help` loads nothing that a command needs.
+`kcli --help` reads the table only, so it loads nothing that a command needs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from kcli import failures
+from kcli.command import Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,37 +20,37 @@ if TYPE_CHECKING:
 COMMANDS = {
     "server-start": "Start a broker and serve until it is stopped.",
     "server-stop": "Stop the broker that serves a data directory.",
-    "context": "Name clusters, and choose which to talk to.",
+    "context": "Manage contexts, which are named clusters.",
     "topics": "Create, alter, list, describe and delete topics.",
-    "groups": "Describe and watch consumer groups, reset offsets.",
+    "groups": "Describe, watch, reset and delete consumer groups.",
     "quotas": "Describe and alter client quotas.",
     "records": "Delete records from the start of partitions.",
-    "transactions": "Find and abort transactions that hang.",
-    "get-offsets": "Print an offset of each partition.",
+    "transactions": "Find and abort hanging transactions.",
+    "get-offsets": "Print the offsets of partitions.",
     "log-dirs": "Describe the log directories of brokers.",
-    "cluster": "Tell a cluster's id and its brokers.",
+    "cluster": "Show the cluster id and brokers.",
     "partitions": "Elect the leaders of partitions.",
     "features": "Describe and change finalized features.",
-    "broker-api-versions": "Print which versions of APIs brokers serve.",
+    "broker-api-versions": "Print the API versions that brokers support.",
     "configs": "Describe, alter and look up configurations.",
     "console-producer": "Send lines of standard input to a topic.",
     "console-consumer": "Print the records of a topic.",
-    "top": "Show live what a broker is doing.",
-    "perf-test": "Measure how fast a cluster is written and read.",
-    "verifiable-producer": "Send numbers, and tell what becomes of each.",
-    "verifiable-consumer": "Read as a member of a group, and tell what happens.",
-    "dump-log": "Print what segment, index and snapshot files hold.",
-    "checkpoint": "Print the small files that stand beside the segments.",
-    "storage": "Make cluster ids, format log directories.",
-    "log": "Import partitions that Apache Kafka wrote.",
-    "completion": "Print the script by which a shell completes.",
+    "top": "Show the activity of a broker, live.",
+    "perf-test": "Measure throughput and latency.",
+    "verifiable-producer": "Send numbers and report each delivery as JSON.",
+    "verifiable-consumer": "Read as a group member and report events as JSON.",
+    "dump-log": "Print segment, index and snapshot files.",
+    "checkpoint": "Print checkpoint and metadata files.",
+    "storage": "Generate cluster ids and format log directories.",
+    "log": "Import partitions written by Apache Kafka.",
+    "completion": "Print the shell completion script.",
     "pipeline": "Run a declared pipeline on Spark.",
     "demo": "Publish a real data set, read it back and show it.",
 }
 
 
-class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one when it is asked for it."""
+class LazyGroup(Group):
+    """A group that has a table of its commands and imports a command when it is used."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -69,25 +70,35 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KCLI", "max_content_width": 100},
+    examples="""
+    # Start a broker on 127.0.0.1:9092
+    kcli server-start
+    # Create a topic and write a record to it
+    kcli topics create orders && echo hello | kcli console-producer orders
+    # Print the records of the topic
+    kcli console-consumer orders --exit-at-end
+    """,
 )
 @click.version_option(package_name="kcore-broker", prog_name="kcli", message="%(prog)s %(version)s")
 def kcli() -> None:
-    """A log broker that speaks Apache Kafka's protocol, its clients and its tools.
+    """A log broker that speaks Apache Kafka's protocol, with its clients and tools.
 
-    Data goes to standard output; logs, errors and progress go to standard error. Every option can be set in the
-    environment as KCLI_COMMAND_OPTION, and the bootstrap server as KCLI_BOOTSTRAP_SERVER.
+    Output goes to standard output; logs, errors and progress go to standard error. Environment variables set options:
+    KCLI_TOPICS_CREATE_PARTITIONS=6 is --partitions 6 of `kcli topics create`, and KCLI_BOOTSTRAP_SERVER is
+    --bootstrap-server of all commands.
 
-    Exit codes: 0 ok, 1 failed or partly failed, 2 usage, 3 unreachable or timed out, 4 denied, 130 interrupted.
+    Exit codes: 0 success, 1 failure or partial failure, 2 usage error, 3 unreachable or timed out, 4 denied,
+    130 interrupted.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command line; the exit code belongs to how it ended."""
+    """Runs one command line and returns its exit code."""
     return failures.report(lambda: execute(arguments))
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """What Click's own `main` does, but for its handling of an interrupt, which writes an empty line."""
+    """Replaces Click's own `main`, which writes an empty line after an interrupt."""
     try:
         with kcli.make_context("kcli", list(arguments)) as context:
             result = kcli.invoke(context)
@@ -98,7 +109,8 @@ def execute(arguments: Sequence[str]) -> int:
         return error.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "kcli"
-        print(f"{path}: {error.format_message().rstrip('.')} (`{path} --help` tells more)", file=sys.stderr)
+        message = error.format_message()
+        print(f"{path}: {message}{'' if message.endswith(('.', '?')) else '.'} See: {path} --help", file=sys.stderr)
         return error.exit_code
     except click.ClickException as error:
         print(f"kcli: {error.format_message()}", file=sys.stderr)
@@ -111,7 +123,7 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _end_without_reader() -> int:
-    """The reader of our output has gone (`kcli ... | head`): nothing is wrong, and nothing more can be said."""
+    """Ends without an error when the reader of stdout has gone (`kcli ... | head`)."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,6 @@
-"""Kafka's producer and consumer properties, as commands get them, turned into the options of this client.
+"""Turns Kafka's producer and consumer properties into configurations of this client.
 
-A property that this client does not have is named on stderr and left aside, as Kafka's clients do.
+Unknown properties cause a warning on stderr and are ignored, as in Kafka's clients.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.client.config.client_config import ConsumerConfig, ProducerConfig
 
-# Java names its own classes here; keys and values are bytes in this client.
+# Their values are Java classes. Keys and values are bytes in this client.
 IGNORED_SUFFIXES = (".serializer", ".deserializer")
 
 
 def gather(config_file: str | None, pairs: tuple[str, ...], option: str) -> dict[str, str]:
-    """The properties of the context, then those of a file, then those of the command line."""
+    """Properties. Precedence: command line, file, context."""
     from kcli.options import context_properties
 
     return {**context_properties(), **read_properties(config_file), **parse_properties(pairs, option)}
 
 
 def producer_config(properties: dict[str, str]) -> ProducerConfig:
-    """A producer's configuration; ConfigException for what cannot be, a word on stderr for what is odd."""
+    """A producer configuration. Raises ConfigException for invalid values; prints warnings to stderr."""
     from kcore.client.config.client_config import ProducerConfig
 
     own = {name: value for name, value in properties.items() if not name.endswith(IGNORED_SUFFIXES)}
@@ -36,7 +36,7 @@ def producer_config(properties: dict[str, str]) -> ProducerConfig:
 
 
 def consumer_config(properties: dict[str, str]) -> ConsumerConfig:
-    """A consumer's configuration, in the same way; keys and values stay bytes."""
+    """A consumer configuration, likewise. Keys and values stay bytes."""
     from kcore.client.config.client_config import ConsumerConfig
 
     own = {name: value for name, value in properties.items() if not name.endswith(IGNORED_SUFFIXES)}
@@ -47,7 +47,7 @@ def consumer_config(properties: dict[str, str]) -> ConsumerConfig:
 
 
 def with_bootstrap_servers(properties: dict[str, str], bootstrap_server: str) -> dict[str, str]:
-    """The option counts where it was given, then the property of that name, then the option's default."""
+    """Precedence of bootstrap servers: the option, the property, the option's default."""
     source = click.get_current_context().get_parameter_source("bootstrap_server")
     if "bootstrap.servers" in properties and source is click.core.ParameterSource.DEFAULT:
         return properties

@@ -1,9 +1,9 @@
-"""What a shell completes: names that only the cluster knows, beside the options and commands that Click does by itself.
+"""Shell completion of names that only the cluster knows. Click itself completes commands and options.
 
     eval "$(kcli completion bash)"
 
-A shell waits for the answer with every press of the tab key. So the cluster has $KCLI_COMPLETION_TIMEOUT_MS (a second)
-to give it, and where it does not, or anything else is wrong, nothing is completed and nothing said.
+The shell waits for the answer after each Tab. So the cluster has KCLI_COMPLETION_TIMEOUT_MS (1000 ms) to answer. After
+that, and after any error, nothing is completed and nothing is printed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kcore.client.cluster_client import ClusterClient
 
-# How a completion script calls: _KCLI_COMPLETE=bash_complete kcli
+# Completion scripts run: _KCLI_COMPLETE=bash_complete kcli
 VARIABLE = "_KCLI_COMPLETE"
 PROGRAM = "kcli"
 TIMEOUT_VARIABLE = "KCLI_COMPLETION_TIMEOUT_MS"
@@ -27,7 +27,7 @@ DEFAULT_TIMEOUT_MS = 1000
 
 
 def answer() -> int:
-    """Answers a completion script and returns the exit code, which is 0 whatever happens."""
+    """Answers a completion script. Returns the exit code, which is always 0."""
     import signal
     from contextlib import suppress
 
@@ -51,7 +51,7 @@ def answer() -> int:
 
 
 def timeout_ms() -> int:
-    """How long an answer may take."""
+    """How long the cluster may take to answer."""
     text = os.environ.get(TIMEOUT_VARIABLE, "")
     return int(text) if text.isdecimal() and int(text) > 0 else DEFAULT_TIMEOUT_MS
 
@@ -61,29 +61,29 @@ def _give_up(number: int, frame: object) -> None:
 
 
 def complete_topics(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Topics, also behind others and a comma."""
+    """Topics; in a comma-separated list, its last item is completed."""
     return _pieces(incomplete, lambda: _ask(context, _topics))
 
 
 def complete_groups(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Consumer groups."""
+    """Consumer group ids."""
     return _starting(incomplete, _ask(context, _groups))
 
 
 def complete_brokers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Ids of brokers."""
+    """Broker ids."""
     return _pieces(incomplete, lambda: _ask(context, _brokers))
 
 
 def complete_contexts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Contexts, which are in a file."""
+    """Contexts, from their file."""
     from kcli.contexts import Contexts
 
     return _starting(incomplete, Contexts.load().named)
 
 
 def complete_entities(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """What --entity-name can be, by --entity-type."""
+    """Values of --entity-name, by --entity-type."""
     complete = {"topics": complete_topics, "brokers": complete_brokers, "broker-loggers": complete_brokers}
     by_type = {**complete, "groups": complete_groups}
     kind = str(context.params.get("entity_type"))
@@ -91,7 +91,7 @@ def complete_entities(context: click.Context, parameter: click.Parameter, incomp
 
 
 def complete_configs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Names of configurations: of brokers and groups where those are meant, and else of topics."""
+    """Configuration names: of brokers or groups if the options name one, otherwise of topics."""
     is_removal = parameter.name == "delete_config"
     names = _config_names(context.params)
     return _pieces(incomplete, lambda: (name if is_removal else f"{name}=" for name in names))
@@ -134,7 +134,7 @@ def _groups(client: ClusterClient) -> Iterable[str]:
 
 
 def _ask(context: click.Context, question: Callable[[ClusterClient], Iterable[str]]) -> list[str]:
-    """What the cluster answers that the command line means."""
+    """Asks the cluster that the command line names."""
     from kcli.options import connect
 
     timeouts = ("request.timeout.ms", "default.api.timeout.ms", "socket.connection.setup.timeout.ms")
@@ -148,6 +148,6 @@ def _starting(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _pieces(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str]:
-    """Of a list, only the last piece is completed; the others go before each answer."""
+    """Completes the last item of a comma-separated list; each answer includes the items before it."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _starting(last, names())]

@@ -1,4 +1,4 @@
-"""Whose configuration a command is about, and what it is to be changed to, as kafka-configs writes both."""
+"""Entities whose configuration a command describes or changes, in the notation of kafka-configs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     class Entity(NamedTuple):
-        """`name` is None for all entities of a type, and empty for the defaults that brokers share."""
+        """`name` is None for all entities of a type, and empty for the defaults of all brokers."""
 
         entity_type: str
         name: str | None
@@ -28,51 +28,53 @@ else:
 TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS = "topics", "brokers", "broker-loggers", "client-metrics"
 GROUPS = "groups"
 ENTITY_TYPES = (TOPICS, BROKERS, BROKER_LOGGERS, CLIENT_METRICS, GROUPS)
-# Kafka has one tool for these too: `kcli configs` hands them on to `kcli quotas`.
+# kafka-configs handles these too: `kcli configs` hands them to `kcli quotas`.
 QUOTA_ENTITY_TYPES = ("users", "clients", "ips")
 QUOTA_OPTIONS = ("--user", "--client", "--ip", "--user-defaults", "--client-defaults", "--ip-defaults")
-# A comma or an equals sign that does not stand between square brackets.
+# A comma or an equals sign outside square brackets.
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
 
 def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that name an entity, long and short; the command gets them as they were given."""
+    """The options that name an entity, in long and short form."""
     for option in reversed(
         (
             click.option(
                 "--entity-type",
                 type=click.Choice(ENTITY_TYPES),
-                help="What kind of thing is configured. With users, clients and ips this does as `kcli quotas`.",
+                help="Type of the entity. users, clients and ips are handled by `kcli quotas`.",
             ),
             click.option(
                 "--entity-name",
                 metavar="NAME",
                 shell_complete=complete_entities,
-                help="A topic's name or a broker's id.",
+                help="Name of the entity: a topic name, a broker id, a subscription or a group id.",
             ),
-            click.option("--entity-default", is_flag=True, help="What all brokers share."),
+            click.option("--entity-default", is_flag=True, help="The defaults of all brokers."),
             click.option(
                 "--topic",
                 metavar="TOPIC",
                 shell_complete=complete_topics,
-                help="As --entity-type topics --entity-name TOPIC.",
+                help="Short for --entity-type topics --entity-name TOPIC.",
             ),
             click.option(
                 "--broker",
                 metavar="ID",
                 shell_complete=complete_brokers,
-                help="As --entity-type brokers --entity-name ID.",
+                help="Short for --entity-type brokers --entity-name ID.",
             ),
-            click.option("--broker-defaults", is_flag=True, help="As --entity-type brokers --entity-default."),
-            click.option("--broker-logger", metavar="ID", help="As --entity-type broker-loggers --entity-name ID."),
+            click.option("--broker-defaults", is_flag=True, help="Short for --entity-type brokers --entity-default."),
             click.option(
-                "--client-metrics", metavar="NAME", help="As --entity-type client-metrics --entity-name NAME."
+                "--broker-logger", metavar="ID", help="Short for --entity-type broker-loggers --entity-name ID."
+            ),
+            click.option(
+                "--client-metrics", metavar="NAME", help="Short for --entity-type client-metrics --entity-name NAME."
             ),
             click.option(
                 "--group",
                 metavar="GROUP",
                 shell_complete=complete_groups,
-                help="As --entity-type groups --entity-name GROUP.",
+                help="Short for --entity-type groups --entity-name GROUP.",
             ),
         )
     ):
@@ -107,22 +109,22 @@ def chosen_entity(
     ]
     if entity_type is not None:
         if entity_default and entity_name is not None:
-            raise UsageFailure("--entity-default and --entity-name are two entities: choose one")
+            raise UsageFailure("--entity-default and --entity-name exclude each other: remove one")
         named.append(Entity(entity_type, "" if entity_default else entity_name))
     elif entity_name is not None or entity_default:
         raise UsageFailure("--entity-name and --entity-default need --entity-type")
     if len(named) != 1:
-        raise UsageFailure("name one entity, as --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE")
+        raise UsageFailure("name one entity: --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE")
     (entity,) = named
     if entity.name == "" and entity.entity_type != BROKERS:
-        raise UsageFailure(f"--entity-type {entity.entity_type} has no defaults: name one with --entity-name")
+        raise UsageFailure(f"--entity-type {entity.entity_type} has no defaults: pass --entity-name")
     if entity.entity_type in (BROKERS, BROKER_LOGGERS) and entity.name and not _is_id(entity.name):
-        raise UsageFailure(f"{entity.name}: a broker is named by its id, a whole number")
+        raise UsageFailure(f"invalid broker id {entity.name!r}: must be a number, as in --broker 1")
     return entity
 
 
 def means_quotas(arguments: list[str]) -> bool:
-    """Whether a command line is about what users, clients or addresses may use, which kafka-configs sets too."""
+    """Whether a command line names users, clients or ips, whose quotas kafka-configs sets too."""
     before = ""
     for argument in arguments:
         option, _, value = argument.partition("=")
@@ -143,14 +145,14 @@ def _is_id(text: str) -> bool:
 def added_configs(add_config: str | None, add_config_file: str | None) -> dict[str, str]:
     """`name=value,name=[a,b],...`, or the properties of a file."""
     if add_config is not None and add_config_file is not None:
-        raise UsageFailure("--add-config and --add-config-file: give one of them")
+        raise UsageFailure("--add-config and --add-config-file exclude each other: remove one")
     if add_config is None:
         return read_properties(add_config_file)
     configs = {}
     for item in re.split(f",{_OUTSIDE_BRACKETS}", add_config):
         name, *values = re.split(rf"\s*=\s*{_OUTSIDE_BRACKETS}", item)
         if len(values) != 1 or not name.strip():
-            raise UsageFailure(f"--add-config {item!r}: must be written NAME=VALUE or NAME=[VALUE,VALUE]")
+            raise UsageFailure(f"--add-config {item!r}: not of the form NAME=VALUE or NAME=[VALUE,VALUE]")
         configs[name.strip()] = re.sub(r"[\[\]]", "", values[0]).strip()
     return configs
 

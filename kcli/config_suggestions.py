@@ -1,4 +1,4 @@
-"""What a broker's refusal of misspelt topic configurations gets as its remedy."""
+"""Suggestions for misspelt topic configurations that a broker refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INVALID_CONFIG = 40
 
 
 def suggest_topic_configs(error: Exception, names: Iterable[str]) -> None:
-    """Notes on INVALID_CONFIG which configurations the unknown ones among `names` may mean."""
+    """Notes on INVALID_CONFIG which known configurations resemble the unknown ones among `names`."""
     from kcore.config.definition import nearest_name
     from kcore.config.topic_keys import TOPIC_KEYS
     from kcore.errors import KafkaError

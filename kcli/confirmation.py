@@ -1,4 +1,4 @@
-"""What destroys something shows its plan and asks first; `--yes` says yes beforehand."""
+"""Confirmation of destructive commands: they show their plan and ask, unless `--yes` is given."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def confirm(command: str, plan: Iterable[str], unless: str = "nothing was deleted") -> None:
-    """Returns when the user agrees; the plan goes to stderr, so that what is piped on is only what was done.
+    """Returns when the user agrees. The plan goes to stderr, so that a pipe gets only results.
 
-    `unless` is what the command ends with when they do not.
+    `unless` is the error when the user declines.
     """
     for line in plan:
         click.echo(line, err=True)
     if not sys.stdin.isatty():
-        raise UsageFailure(f"{command}: nobody is there to be asked; add --yes")
-    if not click.confirm("Go on?", err=True):
+        raise UsageFailure(f"{command}: not a terminal: pass --yes to confirm")
+    if not click.confirm("Continue?", err=True):
         raise Failure(unless)

@@ -1,13 +1,13 @@
-"""Contexts: clusters by name, each with its bootstrap servers and the properties of clients.
+"""Contexts: named clusters, each with bootstrap servers and client properties.
 
-    $XDG_CONFIG_HOME/kcli/contexts.json     (~/.config without it), mode 0600, replaced as a whole
+    $XDG_CONFIG_HOME/kcli/contexts.json     (default: ~/.config/kcli/contexts.json), mode 0600
     {"current": "prod", "contexts": {"prod": {"bootstrap.servers": "kafka:9092", "properties": {"client.id": "me"},
         "secrets": {"sasl.jaas.config": {"file": "/run/secrets/jaas"}, "ssl.key.password": {"env": "KEY_PASSWORD"},
                     "ssl.keystore.password": {"value": "..."}}}}}
 
-A secret is kept as where it is read from each time, or as what was typed. A file that others may read is refused, since
-what is in it may be what was typed. Crash policy: written beside, made durable and renamed, so that it is always the
-old one or the new one.
+A secret is stored as its source (a file or an environment variable), which is read at each use, or as its value. So a
+file that other users can read is refused. Crash policy: a new file is written, synced and renamed, so that the file is
+always complete.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MASK = "********"
 
 
 class Context:
-    """One cluster; `secrets` are {property: {source: where}}."""
+    """One cluster. `secrets` is {property: {source: location}}."""
 
     __slots__ = ("bootstrap_servers", "name", "properties", "secrets")
 
@@ -45,17 +45,17 @@ class Context:
         self.secrets = secrets or {}
 
     def all_properties(self) -> dict[str, str]:
-        """The properties, with secrets read from where they are."""
+        """All properties, including secrets read from their sources."""
         read = {name: read_secret(self.name, name, source) for name, source in self.secrets.items()}
         return {**self.properties, **read}
 
     def shown(self) -> dict[str, str]:
-        """The properties without any secret in them."""
+        """All properties for display: secrets are masked, or shown as their source."""
         return {**self.properties, **{name: shown_secret(source) for name, source in self.secrets.items()}}
 
 
 class Contexts:
-    """All of them, and which is the current one; what is changed counts once it is saved."""
+    """All contexts, and the current one. Changes take effect with `save`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -64,7 +64,7 @@ class Contexts:
 
     @classmethod
     def load(cls, path: str | None = None) -> Contexts:
-        """What the file says; nothing where there is none."""
+        """Reads the file; without a file there are no contexts."""
         contexts = cls(path or contexts_path())
         try:
             with open(contexts.path, encoding="utf-8") as file:
@@ -74,7 +74,8 @@ class Contexts:
             return contexts
         if mode & OTHERS:
             raise UsageFailure(
-                f"{contexts.path}: others may read it, and there may be passwords in it; chmod 600 {contexts.path}"
+                f"{contexts.path}: other users can read this file, and it may contain passwords. "
+                f"Run: chmod 600 {contexts.path}"
             )
         contexts._take(text)
         return contexts
@@ -90,13 +91,18 @@ class Contexts:
                 )
             self.current = content.get("current")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageFailure(f"{self.path}: no file of contexts ({error!r}); correct it, or remove it") from None
+            raise UsageFailure(f"{self.path}: not a contexts file ({error!r}). Correct it or delete it") from None
 
     def named_or_failure(self, name: str) -> Context:
-        """The context of a name; a UsageFailure that says which there are."""
+        """The context of this name, or a UsageFailure that lists the known ones."""
         if name not in self.named:
-            known = ", ".join(sorted(self.named)) or "none"
-            raise UsageFailure(f"context {name}: there is no such context; there are: {known}")
+            known = ", ".join(sorted(self.named))
+            raise UsageFailure(
+                f"context {name} not found. Defined contexts: {known}"
+                if known
+                else f"context {name} not found: no contexts are defined. "
+                f"Define it with: kcli context set {name} --bootstrap-server HOST:PORT"
+            )
         return self.named[name]
 
     def save(self) -> None:
@@ -110,11 +116,11 @@ class Contexts:
             if context.bootstrap_servers is not None:
                 row["bootstrap.servers"] = context.bootstrap_servers
             content["contexts"][name] = row
-        # A link to a file of the user's other settings stays one.
+        # A symbolic link stays a link: only its target is replaced.
         path = os.path.realpath(self.path)
         directory = os.path.dirname(path)
         os.makedirs(directory, DIRECTORY_MODE, exist_ok=True)
-        # A new file of this module's is 0600 from the start.
+        # mkstemp creates files with mode 0600.
         descriptor, beside = tempfile.mkstemp(dir=directory, prefix=os.path.basename(path))
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -130,13 +136,13 @@ class Contexts:
 
 
 def contexts_path() -> str:
-    """Where the file is (XDG base directory specification)."""
+    """The path of the file (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(base, "kcli", "contexts.json")
 
 
 def is_secret(name: str) -> bool:
-    """Whether a property of a client is one that nobody may see; also of one that no client here has."""
+    """Whether a property's value must not be shown. Unknown properties are judged by their name."""
     from kcore.client.config.security_keys import KEYS
     from kcore.config.definition import PASSWORD
 
@@ -147,24 +153,27 @@ def is_secret(name: str) -> bool:
 
 
 def read_secret(context: str, name: str, source: dict[str, str]) -> str:
-    """The value of a secret; a Failure names where it should have been."""
+    """The value of a secret, or a Failure that names its source."""
     if SECRET_VALUE in source:
         return source[SECRET_VALUE]
     if SECRET_VARIABLE in source:
         variable = source[SECRET_VARIABLE]
         if variable not in os.environ:
-            raise Failure(f"context {context}, {name}: the environment has no {variable}")
+            raise Failure(
+                f"context {context}: cannot read {name}: the environment variable {variable} is not set. Set it, or "
+                f"change its source with: kcli context set {context} --secret-file {name}=FILE"
+            )
         return os.environ[variable]
     try:
         with open(source.get(SECRET_FILE, ""), encoding="utf-8") as file:
             return file.read().rstrip("\r\n")
     except OSError as error:
         kind = DeniedFailure if isinstance(error, PermissionError) else Failure
-        raise kind(f"context {context}, {name}: {source.get(SECRET_FILE)}: {error.strerror}") from None
+        raise kind(f"context {context}: cannot read {name} from {source.get(SECRET_FILE)}: {error.strerror}") from None
 
 
 def shown_secret(source: dict[str, str]) -> str:
-    """Where a secret is read from, or that there is one."""
+    """The source of a secret, or a mask in place of its value."""
     if SECRET_VARIABLE in source:
         return f"from ${source[SECRET_VARIABLE]}"
     if SECRET_FILE in source:

@@ -1,9 +1,9 @@
-"""Where a broker keeps its data by default, and how another process finds the broker that serves a directory.
+"""The default data directory of a broker, and how another process finds the broker that serves a directory.
 
-    <data dir>/kcli.pid    process id, and when that process started (clock ticks since boot), on one line
+    <data dir>/kcli.pid    process id and start time of that process (clock ticks since boot), on one line
 
-The file is written when the broker serves and removed when it has stopped. After kill -9 it stays behind; the start
-time tells the process that wrote it from a later one that was given the same number.
+The broker writes the file when it serves and removes it when it has stopped. After kill -9 the file remains. The start
+time then distinguishes the broker from a later process with the same id.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 
 PID_FILE = "kcli.pid"
-# Field 22 of /proc/PID/stat; the fields are counted after the command's closing bracket, which may hold blanks.
+# Field 22 of /proc/PID/stat, counted after the bracket that closes the command name, which may contain blanks.
 _START_TIME_FIELD = 19
 
 
 def default_data_directory() -> str:
-    """$KCLI_DATA_DIR, or else kcli in the user's data directory (XDG base directory specification)."""
+    """$KCLI_DATA_DIR, or kcli in the user's data directory (XDG Base Directory Specification)."""
     stated = os.environ.get("KCLI_DATA_DIR")
     if stated:
         return os.path.abspath(stated)
@@ -25,7 +25,7 @@ def default_data_directory() -> str:
 
 
 def write_pid_file(directory: str) -> None:
-    """Names this process as the one that serves the directory."""
+    """Registers this process as the one that serves the directory."""
     path = os.path.join(directory, PID_FILE)
     with open(path + ".tmp", "w", encoding="ascii", opener=_open_for_owner) as file:
         file.write(f"{os.getpid()} {_start_time(os.getpid())}\n")
@@ -33,18 +33,18 @@ def write_pid_file(directory: str) -> None:
 
 
 def _open_for_owner(path: str, flags: int) -> int:
-    """Like every other file in a data directory: for the broker's user only."""
+    """Files in a data directory are accessible to the broker's user only."""
     return os.open(path, flags, 0o600)
 
 
 def remove_pid_file(directory: str) -> None:
-    """Only when it is this process's own."""
+    """Removes the file only if this process wrote it."""
     if read_serving_pid(directory) == os.getpid():
         os.unlink(os.path.join(directory, PID_FILE))
 
 
 def read_serving_pid(directory: str) -> int | None:
-    """The process that serves the directory; None when there is none, or it has ended without saying so."""
+    """The process that serves the directory; None if there is none, or it was killed."""
     try:
         with open(os.path.join(directory, PID_FILE), encoding="ascii") as file:
             pid, _, started = file.read().strip().partition(" ")

@@ -1,9 +1,9 @@
-"""What a command can end with, and the exit code that each end owns.
+"""How commands end: failures and their exit codes.
 
-    0 ok | 1 failed, or partly | 2 usage | 3 unreachable or timed out | 4 denied | 130 interrupted
+    0 success | 1 failure or partial failure | 2 usage error | 3 unreachable or timed out | 4 denied | 130 interrupted
 
-A failure is one line on stderr that names the thing, the rule it broke and the remedy. What the client and the
-operating system raise is translated here, once, at the edge; anything else is a defect and keeps its traceback.
+A failure is one line on stderr: what failed, why, and what to do next. Exceptions of the client and the operating
+system become failures here. Every other exception is a defect and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ INTERRUPTED = 130
 
 
 class Failure(Exception):
-    """The command could not do, or not wholly do, what it was asked for.
+    """The command failed, or failed in part.
 
-    `causes` are what failed, in order: text, or what was raised. `as_kafka` is how Kafka's tool says it, where that is
-    known to be otherwise (kcli/kafka_tools).
+    `causes` are the single failures in order: texts or exceptions. `as_kafka` is the message of Kafka's tool, where it
+    differs (kcli/kafka_tools).
     """
 
     exit_code = 1
@@ -36,25 +36,25 @@ class Failure(Exception):
 
 
 class UsageFailure(Failure):
-    """The command line or a file that it names makes no sense."""
+    """The command line, or a file that it names, is invalid."""
 
     exit_code = 2
 
 
 class UnreachableFailure(Failure):
-    """No broker answered, or not in time."""
+    """No broker answered, or none answered in time."""
 
     exit_code = 3
 
 
 class DeniedFailure(Failure):
-    """The broker, the operating system or the user said no."""
+    """The broker or the operating system denied access, or the user declined."""
 
     exit_code = 4
 
 
 class NotThere(Failure):
-    """A name or a pattern that means nothing in the cluster."""
+    """A topic name or pattern that matches nothing in the cluster."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -62,18 +62,18 @@ class NotThere(Failure):
 
 
 def raise_failures(failures: Sequence[str | Exception]) -> None:
-    """Ends a command that failed in parts: every failure gets its line."""
+    """Ends a command that failed in part: each failure is printed on a line of its own."""
     if failures:
         raise Failure("\n".join(map(text_of, failures)), tuple(failures))
 
 
 def text_of(cause: str | Exception) -> str:
-    """A line of a failure; what was noted on an exception is its remedy."""
+    """One line for a failure. Notes on an exception say what to do next."""
     return "; ".join([str(cause), *getattr(cause, "__notes__", ())])
 
 
 def report(action: Callable[[], int]) -> int:
-    """Runs an action; a failure becomes its line on stderr and its exit code, a defect keeps its traceback."""
+    """Runs an action. A failure is printed on stderr and becomes an exit code; a defect keeps its traceback."""
     try:
         return action()
     except KeyboardInterrupt:
@@ -88,7 +88,7 @@ def report(action: Callable[[], int]) -> int:
 
 
 def translate(error: Exception) -> Failure | None:
-    """The failure that an exception from below means to the user; None for a defect."""
+    """The failure that an exception means to the user; None for a defect."""
     from kcore.client.errors import AUTHORIZATION_CODES, BrokerUnreachable, ClientError, ClientTimeout, InvalidSetting
     from kcore.config.definition import ConfigException
     from kcore.errors import KafkaError
@@ -106,7 +106,7 @@ def translate(error: Exception) -> Failure | None:
     if isinstance(error, (ClientError, KafkaError)):
         return Failure(str(error), (error,))
     if isinstance(error, PermissionError):
-        return DeniedFailure(f"{error.filename}: permission denied; run as its owner, or change its mode")
+        return DeniedFailure(f"{error.filename}: permission denied. Run as its owner, or change its permissions")
     if isinstance(error, FileNotFoundError):
         return UsageFailure(f"{error.filename}: no such file or directory")
     if isinstance(error, OSError) and error.filename is not None:
@@ -116,10 +116,10 @@ def translate(error: Exception) -> Failure | None:
 
 def _unreachable_text(error: BrokerUnreachable) -> str:
     servers = ", ".join(f"{server} ({lowered(reason)})" for server, reason in error.refusals)
-    failed = f"cannot connect to {servers}" if servers else f"no answer from a broker: {error}"
+    failed = f"cannot connect to {servers}" if servers else f"no broker answered: {error}"
     return f"{failed}. Is the broker running? Start one with: kcli server-start"
 
 
 def lowered(reason: str) -> str:
-    """A reason within a sentence: `Connection refused` loses its capital, `API 3` keeps it."""
+    """A reason within a sentence: `Connection refused` is lowered, `API 3` is not."""
     return reason if reason[1:2].isupper() else reason[:1].lower() + reason[1:]

@@ -1,4 +1,4 @@
-"""Live views: what a command shows anew at each interval, on a screen, as plain text, or as one JSON object a line."""
+"""Live views: refreshed at each interval, on a screen, as plain text, or as one JSON object per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Reading = TypeVar("Reading")
     Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Of views that go to no terminal, whose width nothing limits.
+# Width of views that are not printed to a terminal.
 PLAIN_WIDTH = 160
 
 interval_option = click.option(
@@ -27,10 +27,14 @@ interval_option = click.option(
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long each view is about.",
+    help="Time between two views, in seconds.",
 )
 iterations_option = click.option(
-    "--iterations", type=click.IntRange(0), default=0, metavar="N", help="End after N views. Default: never."
+    "--iterations",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Number of views. Default: until Ctrl-C.",
 )
 live_output_option = click.option(
     "-o",
@@ -38,24 +42,24 @@ live_output_option = click.option(
     type=click.Choice([TABLE, JSON_LINES]),
     default=TABLE,
     show_default=True,
-    help="How to print: a live view, or plain ones where the output is no terminal; or one JSON object a line.",
+    help="Output format: live tables (plain text if stdout is not a terminal), or one JSON object per line.",
 )
 
 
 def rows_option(default: int) -> Callable[[Command], Command]:
-    """How many rows of each table there are."""
+    """An option for the number of rows."""
     return click.option(
         "--rows",
         type=click.IntRange(1),
         default=default,
         show_default=True,
         metavar="N",
-        help="Of each table, on the screen.",
+        help="Maximum number of rows per table.",
     )
 
 
 def readings(read: Callable[[], Reading], interval_s: float, iterations: int) -> Iterator[tuple[Reading, Reading]]:
-    """The readings before and after each interval; `iterations` of them, or, with 0, as long as somebody looks."""
+    """Pairs of consecutive readings, one pair per interval. `iterations` of 0 never ends."""
     import time
 
     before = read()
@@ -76,10 +80,10 @@ def show(
     *,
     below_output: bool = False,
 ) -> None:
-    """In place on a terminal, which says `waiting` before the first view; one below the other elsewhere.
+    """Shows views in place on a terminal (`waiting` before the first one), and below each other elsewhere.
 
-    A view has the whole screen, or, where it is `below_output`, the lines below all that is printed meanwhile through
-    `sys.stdout` and `sys.stderr`, by whichever thread. That output and the last view remain on the terminal.
+    A view takes the whole screen. With `below_output` it takes the last lines only, below all that is printed through
+    `sys.stdout` and `sys.stderr` by any thread. That output and the last view stay on the terminal.
     """
     if output == JSON_LINES:
         for view in views:
@@ -101,7 +105,7 @@ def show(
         console=console,
         screen=not below_output,
         auto_refresh=False,
-        # A file takes the lines of stderr as it would without a view.
+        # If stderr is a file, its lines must go to that file.
         redirect_stderr=sys.stderr.isatty(),
     )
     with live_view as live:

@@ -1,7 +1,7 @@
-"""Writes the man pages out of the commands themselves: `python -m kcli.man DIRECTORY`.
+"""Generates the man pages from the commands: `python -m kcli.man DIRECTORY`.
 
-One page a command, `kcli-topics-create.1` for `kcli topics create`, and `kcli.1` for all of them. A page says what
---help says and no more, so that neither can be right alone; a test holds the committed pages against the commands.
+There is one page per command, `kcli-topics-create.1` for `kcli topics create`, and `kcli.1` for all commands. A page
+has the content of --help. A test compares the committed pages with the commands.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import click
 
 from kcli.cli import kcli
+from kcli.command import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,23 +21,26 @@ if TYPE_CHECKING:
 
 SECTION = 1
 EXIT_CODES = (
-    ("0", "Everything was done. A server ended by Ctrl-C or SIGTERM: 0 too."),
-    ("1", "Failed, or partly failed."),
-    ("2", "The command line, or a file that it names, makes no sense."),
-    ("3", "No broker answered, or not in time."),
+    ("0", "Success. Also the exit code of a server that Ctrl-C or SIGTERM has stopped."),
+    ("1", "Failure, or partial failure."),
+    ("2", "The command line, or a file that it names, is invalid."),
+    ("3", "No broker answered, or none answered in time."),
     ("4", "Denied by the broker or the operating system."),
     ("130", "Interrupted."),
 )
 ENVIRONMENT = (
-    ("KCLI_BOOTSTRAP_SERVER", "The default of --bootstrap-server."),
-    ("KCLI_CONTEXT", "The default of --context: the cluster that commands talk to."),
-    ("KCLI_COMPLETION_TIMEOUT_MS", "How long a shell's completion waits for the cluster; 1000."),
-    ("KCLI_DATA_DIR", "The default data directory of brokers."),
+    ("KCLI_BOOTSTRAP_SERVER", "Default of --bootstrap-server."),
+    ("KCLI_CONTEXT", "Default of --context."),
+    (
+        "KCLI_COMPLETION_TIMEOUT_MS",
+        "Maximum time that shell completion waits for the cluster, in ms. Default: 1000.",
+    ),
+    ("KCLI_DATA_DIR", "Default data directory of brokers. Default: ~/.local/share/kcli."),
 )
 
 
 def pages() -> dict[str, str]:
-    """The text of every page by its file name."""
+    """The text of each page by its file name."""
     context = click.Context(kcli, info_name="kcli")
     return {f"{'-'.join(names)}.{SECTION}": _page(names, inner) for names, inner in _commands(["kcli"], context)}
 
@@ -72,6 +76,7 @@ def _page(names: list[str], context: click.Context) -> str:
     lines += _subcommands(names, context)
     lines += _definitions("ENVIRONMENT", ENVIRONMENT) if len(names) == 1 else []
     lines += _definitions("EXIT STATUS", EXIT_CODES) if not isinstance(command, click.Group) or len(names) == 1 else []
+    lines += _examples(command)
     lines += _see_also(names)
     return "\n".join(lines) + "\n"
 
@@ -90,7 +95,7 @@ def _options(context: click.Context) -> list[str]:
 
 
 def _term(option: click.Option) -> str:
-    """Names and value; written here and not by Click, so that its version does not change the pages."""
+    """Names and value. Not taken from Click, so that the pages do not depend on its version."""
     names = ", ".join(sorted(option.opts, key=len) if len(option.opts[0]) <= 2 else option.opts)
     if option.is_flag:
         return names
@@ -130,6 +135,14 @@ def _definitions(heading: str, entries: tuple[tuple[str, str], ...] | list[tuple
     return lines
 
 
+def _examples(command: click.Command) -> list[str]:
+    assert isinstance(command, Command)
+    lines = [".SH EXAMPLES"]
+    for comment, line in command.examples():
+        lines += [".PP", f"{_escape(comment)}:", ".PP", ".nf", f"    {_escape(line)}", ".fi"]
+    return lines
+
+
 def _see_also(names: list[str]) -> list[str]:
     if len(names) == 1:
         return []
@@ -138,13 +151,13 @@ def _see_also(names: list[str]) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """What roff would take for its own: backslashes, hyphens that are to be minus signs, and a control at the start."""
+    """Escapes backslashes, hyphens (which roff would print as dashes), and a control character at the start."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
 
 
 def main(arguments: list[str]) -> int:
-    """Brings a directory up to date: writes what has changed, removes pages of commands that are gone."""
+    """Updates a directory: writes all pages, removes those of commands that no longer exist."""
     if len(arguments) != 1:
         print("usage: python -m kcli.man DIRECTORY", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Options that several commands share, under Kafka's names, and the properties that they add up to."""
+"""Options that several commands share, under Kafka's names, and the client properties that result from them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ DEFAULT_BOOTSTRAP_SERVER = "127.0.0.1:9092"
 
 
 CHOSEN_CONTEXT = "kcli.context"
-# How strongly something is said.
+# Precedence of sources: a higher rank wins.
 RANKS = {ParameterSource.COMMANDLINE: 2, ParameterSource.ENVIRONMENT: 1}
 
 
 class ServerOption(click.Option):
-    """The brokers to ask: as it is stated, or those of the chosen context, or the default."""
+    """Bootstrap servers. Precedence: option, environment variable, context, default."""
 
     def consume_value(self, context: click.Context, stated: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
         value, source = super().consume_value(context, stated)
         chosen = choose_context(context, source)
         context.meta[CHOSEN_CONTEXT] = chosen
-        # A context is a default: a property of a file that is named on the command line outdoes it.
+        # A context is a default: properties of a file on the command line take precedence.
         if chosen is not None and chosen.bootstrap_servers is not None:
             if RANKS.get(source, 0) < _rank_of_name(context):
                 return chosen.bootstrap_servers, ParameterSource.DEFAULT
@@ -48,8 +48,8 @@ def _rank_of_name(context: click.Context) -> int:
 
 
 def choose_context(context: click.Context, server_source: ParameterSource) -> Context | None:
-    """The context that counts: one that is named as strongly as the servers are, or the current one where nothing is
-    said of servers. So what a context has of passwords goes to no other cluster by accident."""
+    """The context in effect: the named one, if it is named with the same rank as the servers or a higher one; the
+    current one, if neither is given. So the passwords of a context are never sent to another cluster by accident."""
     from kcli.contexts import Contexts
 
     name = context.meta.get(CONTEXT_PARAMETER)
@@ -62,7 +62,7 @@ def choose_context(context: click.Context, server_source: ParameterSource) -> Co
 
 
 def context_properties() -> dict[str, str]:
-    """What the command's context says of clients; nothing outside of a command."""
+    """The client properties of the command's context; empty outside of a command."""
     context = click.get_current_context(silent=True)
     chosen = None if context is None else context.meta.get(CHOSEN_CONTEXT)
     return {} if chosen is None else dict(chosen.all_properties())
@@ -81,7 +81,7 @@ _context_option = click.option(
     expose_value=False,
     callback=_note_name,
     shell_complete=complete_contexts,
-    help="The cluster of this name; see `kcli context`.",
+    help="Context to use; see `kcli context`. Default: the current context.",
 )
 
 
@@ -94,21 +94,21 @@ def _bootstrap_server(*names: str) -> Callable[[FC], FC]:
         default=DEFAULT_BOOTSTRAP_SERVER,
         show_default=True,
         metavar="HOST:PORT[,...]",
-        help="The brokers to ask first for the others.",
+        help="Bootstrap servers.",
     )
     return lambda function: option(_context_option(function))
 
 
 def other_cluster_options(help: str) -> Callable[[FC], FC]:
-    """A cluster instead of the one that a file names: what is not said on the command line leaves the file's."""
+    """Options for another cluster than the one in a file. Without them, the file applies."""
     option = click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help=help)
     return lambda function: option(_context_option(function))
 
 
 def other_cluster(bootstrap_server: str | None) -> tuple[str | None, dict[str, str]]:
-    """The brokers of `other_cluster_options` and the properties of their clients; None where nothing was said.
+    """The bootstrap servers and client properties of `other_cluster_options`; None without these options.
 
-    A context counts that is named on the command line: a variable that is set for other commands moves no pipeline.
+    Only a context on the command line applies: KCLI_CONTEXT, set for other commands, must not redirect a pipeline.
     """
     context = click.get_current_context()
     if (
@@ -123,14 +123,14 @@ def other_cluster(bootstrap_server: str | None) -> tuple[str | None, dict[str, s
 
 
 bootstrap_server_option = _bootstrap_server("--bootstrap-server", "--broker-list")
-# For commands whose --broker-list is something else.
+# For commands with another meaning of --broker-list.
 bootstrap_server_alone_option = _bootstrap_server("--bootstrap-server")
-command_config_option = click.option("--command-config", metavar="FILE", help="Properties of the admin client.")
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+command_config_option = click.option("--command-config", metavar="FILE", help="Properties file of the admin client.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 def connect(bootstrap_server: str, properties: dict[str, str] | None = None) -> ClusterClient:
-    """A client for the cluster; `properties` are those of a configuration file."""
+    """A client for the cluster. `properties` come from a configuration file."""
     from kcore.client.cluster_client import ClusterClient
 
     properties = {**context_properties(), **(properties or {})}

@@ -1,6 +1,6 @@
-"""How a command writes what it found: a table for people, JSON or one JSON object a line for programs.
+"""Output formats of commands: a table for people, JSON or one JSON object per line for programs.
 
-Keys are stable: they are part of the command's contract. JSON is written as it comes where there may be much of it.
+JSON keys are stable: programs rely on them. Large results are written row by row, never collected first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 TABLE, JSON, JSON_LINES = "table", "json", "jsonl"
-# What Apache Kafka's tool of that name prints, to the letter: the form that bin/kafka-*.sh ask for.
+# The exact output of the Apache Kafka tool, requested by bin/kafka-*.sh.
 KAFKA = "kafka"
 
 
 class OutputForm(click.Choice[str]):
-    """The forms that are offered; KAFKA is taken besides."""
+    """The documented formats. KAFKA is accepted too, but not documented."""
 
     def __init__(self) -> None:
         super().__init__([TABLE, JSON, JSON_LINES])
@@ -35,7 +35,7 @@ output_option = click.option(
     type=OutputForm(),
     default=TABLE,
     show_default=True,
-    help="How to print: for people, as one JSON value, or as one JSON object a line.",
+    help="Output format: a table, one JSON value, or one JSON object per line.",
 )
 
 
@@ -45,10 +45,10 @@ def write_rows(
     print_table: Callable[[Iterable[Row]], object] | None = None,
     print_as_kafka: Callable[[Iterable[Row]], object] | None = None,
 ) -> None:
-    """Prints rows in the chosen form.
+    """Prints rows in the chosen format.
 
-    `print_table` knows how they look to people, without it they get columns; `print_as_kafka` how Kafka's tool prints
-    them, without it that is the same.
+    `print_table` prints the table; without it, rows are printed in columns. `print_as_kafka` prints the output of
+    Kafka's tool; without it, the table is printed.
     """
     if output == KAFKA and print_as_kafka is not None:
         print_as_kafka(rows)
@@ -65,7 +65,7 @@ def write_rows(
 
 
 def print_nothing(rows: Iterable[Row]) -> None:
-    """How Kafka's tools print that something was done, mostly."""
+    """Most of Kafka's tools print nothing on success."""
 
 
 def _write_array(rows: Iterable[Row]) -> None:
@@ -82,7 +82,7 @@ def write_object(value: Row) -> None:
 
 
 def to_json(value: object) -> str:
-    """Compact, in the order in which the keys were given; bytes as text, with what is not UTF-8 replaced."""
+    """Compact JSON with keys in the given order. Bytes become text; bytes that are not UTF-8 are replaced."""
     import json
 
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
@@ -95,7 +95,7 @@ def _plain(value: object) -> object:
 
 
 def write_columns(rows: Iterable[Row], columns: Sequence[str]) -> None:
-    """Prints rows under a heading, numbers to the right and everything else to the left; without columns nothing."""
+    """Prints rows under a heading, numbers right-aligned, everything else left-aligned. No columns, no output."""
     if not columns:
         return
     listed = list(rows)

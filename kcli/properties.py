@@ -1,4 +1,4 @@
-"""Properties as commands get them: `name=value` pairs, files, and typed values out of them. Imports no Click."""
+"""Properties on the command line and in files. Does not import Click."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Properties(dict[str, str]):
-    """Properties by name, and in `places` where each was set, as an error message says it: a file's line, an option."""
+    """Properties by name. `places` says where each was set, for error messages: the line of a file, or an option."""
 
     def __init__(self) -> None:
         super().__init__()
         self.places: dict[str, str] = {}
 
     def set(self, name: str, value: str, place: str) -> None:
-        """Sets a property; a later place takes the place of an earlier one."""
+        """Sets a property; it replaces an earlier value."""
         self[name] = value
         self.places[name] = place
 
@@ -39,7 +39,7 @@ class Properties(dict[str, str]):
             self.set(name, value, f"{option} {name}")
 
     def located(self, error: ConfigException) -> UsageFailure:
-        """The failure that an error in these properties is: every part says where the values at fault were set."""
+        """A failure that says where the invalid values were set."""
         lines = [self._located(part) for part in error.parts]
         return UsageFailure("\n".join(lines), lines)
 
@@ -49,18 +49,18 @@ class Properties(dict[str, str]):
 
 
 def parse_properties(pairs: Iterable[str], option: str) -> dict[str, str]:
-    """`name=value` pairs, as they stand on a command line; a later one replaces an earlier one."""
+    """`name=value` pairs of a command line; a later pair replaces an earlier one."""
     properties = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise UsageFailure(f"{option} {pair!r}: must be written NAME=VALUE")
+            raise UsageFailure(f"{option} {pair!r}: not of the form NAME=VALUE")
         properties[name.strip()] = value
     return properties
 
 
 def read_properties(path: str | None) -> dict[str, str]:
-    """The properties of a file, or none without one."""
+    """The properties of a file; empty without a file."""
     if path is None:
         return {}
     from kcore.config.properties import load_properties
@@ -72,4 +72,4 @@ def read_properties(path: str | None) -> dict[str, str]:
 
 
 def _malformed(path: str, error: ValueError) -> UsageFailure:
-    return UsageFailure(f"{path}: {error}; write a backslash as \\\\ in a properties file")
+    return UsageFailure(f"{path}: {error}. Write a backslash as \\\\ in a properties file")

@@ -1,8 +1,8 @@
-"""Runs a broker in this process: what `kcli server-start` does once its arguments are understood.
+"""Runs a broker in this process: the work of `kcli server-start` after its arguments are parsed.
 
-Imports no Click, and `plain_arguments` understands the usual command lines without it: Click would be half of what a
-broker loads, and a third of its start. Whatever is not plain (help, abbreviations, mistakes) is left to Click, which
-ends in the same `serve`.
+Does not import Click, which would be half of what a broker loads and a third of its start-up time. `plain_arguments`
+parses the usual command lines. Everything else (help, abbreviations, mistakes) is left to Click, which calls the same
+`serve`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENVIRONMENT_PREFIX = "KCLI_SERVER_START_"
 
 
 class ServerArguments(NamedTuple):
-    """What the command line says; None is what it leaves to the file and to defaults."""
+    """The arguments of the command line; None means not given."""
 
     properties_file: str | None = None
     overrides: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class ServerArguments(NamedTuple):
 
 
 def plain_arguments(arguments: Sequence[str]) -> ServerArguments | None:
-    """The arguments where every one is known and has its value apart; None leaves them to Click."""
+    """The arguments, if all are known and written with separate values; otherwise None, and Click parses them."""
     if any(name.startswith(ENVIRONMENT_PREFIX) for name in os.environ):
         return None
     values: dict[str, str] = {}
@@ -70,7 +70,7 @@ def plain_arguments(arguments: Sequence[str]) -> ServerArguments | None:
 
 
 def serve(arguments: ServerArguments) -> int:
-    """Starts the broker, says so, and returns its exit code when it has stopped."""
+    """Starts the broker, prints its address, and returns its exit code after it has stopped."""
     properties = server_properties(arguments.properties_file, arguments.overrides, arguments.data_dir, arguments.port)
     from kcore.config.definition import ConfigException
     from kcore.server.run import run
@@ -91,7 +91,7 @@ def serve(arguments: ServerArguments) -> int:
             raise
         text = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
-            text += "; choose another --port, or stop the process that listens there"
+            text += ". Stop the process that listens on this port, or choose another port with --port"
         raise (DeniedFailure if isinstance(error, PermissionError) else Failure)(text) from None
     finally:
         for directory in served:
@@ -101,7 +101,7 @@ def serve(arguments: ServerArguments) -> int:
 def server_properties(
     properties_file: str | None, overrides: tuple[str, ...], data_dir: str | None, port: int | None
 ) -> Properties:
-    """What the broker is started with: the file, then the overrides, then --data-dir and --port."""
+    """The broker's properties. Precedence: --data-dir and --port, overrides, file."""
     properties = Properties()
     if properties_file is not None:
         properties.read_file(properties_file)
@@ -119,16 +119,16 @@ def server_properties(
 
 
 def _with_port(properties: dict[str, str], port: int) -> dict[str, str]:
-    """The listeners of the configuration, the first one that is for clients moved to another port.
+    """Moves the first listener for clients to another port.
 
-    What is advertised moves along where it was the same port; another one is somebody's who forwards it.
+    Its advertised port moves too if it was the same. A different advertised port is kept: somebody forwards it.
     """
     stated = _addresses(properties, "listeners")
     controllers = {name.strip() for name in properties.get("controller.listener.names", "").split(",")}
     if not stated:
         return {"listeners": f"PLAINTEXT://{LOOPBACK}:{port}"}
     moved = next((listener for listener in stated if listener.partition("://")[0] not in controllers), None)
-    if moved is None:  # which the broker refuses, with the reason
+    if moved is None:  # only controller listeners: the broker refuses this and says why
         return {}
     name, old_port = moved.partition("://")[0], moved.rpartition(":")[2]
     changed = {"listeners": ",".join(_at_port(each, port) if each == moved else each for each in stated)}
@@ -150,7 +150,7 @@ def _at_port(address: str, port: int) -> str:
 
 
 def _announce(broker: StartedBroker, output: str) -> None:
-    """The line that a script waits for, written at once also when stdout is a pipe."""
+    """Prints the line that scripts wait for, flushed because stdout may be a pipe."""
     if output == TABLE:
         listeners = ",".join(broker.listeners)
         line = f"started broker {broker.broker_id} on {listeners}, data in {broker.data_dir}"

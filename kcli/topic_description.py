@@ -1,4 +1,4 @@
-"""`kcli topics describe`: topics with their configurations and the brokers of each partition, as kafka-topics does."""
+"""`kcli topics describe`: like kafka-topics, topics with their configurations and the brokers of each partition."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 
 import click
 
+from kcli.command import Command
 from kcli.completion import complete_topics
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
@@ -24,25 +25,39 @@ if TYPE_CHECKING:
     from kcore.client.metadata.cluster import PartitionInfo, TopicDescription
 
 
-@click.command("describe")
+@click.command(
+    "describe",
+    cls=Command,
+    examples="""
+    # Describe a topic
+    kcli topics describe orders
+    # Describe all topics whose names start with orders-, as JSON
+    kcli topics describe 'orders-*' -o json
+    # Show partitions with missing in-sync replicas
+    kcli topics describe '*' --under-replicated-partitions
+    """,
+)
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topics_option
-@click.option("--topic-id", metavar="ID", help="The topic by its id.")
-@click.option("--under-replicated-partitions", is_flag=True, help="Only partitions that miss a replica.")
+@click.option("--topic-id", metavar="ID", help="Topic id, instead of a name.")
+@click.option("--under-replicated-partitions", is_flag=True, help="Only partitions with replicas out of sync.")
 @click.option(
-    "--under-min-isr-partitions", is_flag=True, help="Only those with fewer in sync than min.insync.replicas."
+    "--under-min-isr-partitions",
+    is_flag=True,
+    help="Only partitions below min.insync.replicas.",
 )
-@click.option("--at-min-isr-partitions", is_flag=True, help="Only those with just min.insync.replicas in sync.")
-@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
+@click.option("--at-min-isr-partitions", is_flag=True, help="Only partitions exactly at min.insync.replicas.")
+@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a live leader.")
 @click.option(
     "--partition-size-limit-per-response",
     "page_size",
     type=click.IntRange(1, 2**31 - 1),
-    help="Ask for so many partitions at a time.",
+    metavar="N",
+    help="Maximum number of partitions per response of the broker.",
 )
-@click.option("--topics-with-overrides", is_flag=True, help="Only topics with configurations of their own.")
+@click.option("--topics-with-overrides", is_flag=True, help="Only topics with their own configurations.")
 @exclude_internal_option
-@click.option("--if-exists", is_flag=True, help="Succeed when the topic is not there.")
+@click.option("--if-exists", is_flag=True, help="Succeed if the topic does not exist.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -62,12 +77,12 @@ def describe(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Describe topics: id, configurations, and the brokers of each partition."""
+    """Describe topics: id, configurations, and the replicas of each partition."""
     from kcore.client.admin.configs import ConfigAdmin
     from kcore.client.admin.topics import TopicAdmin
 
     if topic_id is not None and (topic_argument or topic_option):
-        raise UsageFailure("--topic-id names the topic: leave TOPIC and --topic out")
+        raise UsageFailure("--topic-id excludes TOPIC and --topic: pass one of them")
     selection = TopicSelection(text_of(topic_argument, topic_option)) if topic_argument or topic_option else None
     with connect(bootstrap_server, read_properties(command_config)) as client:
         admin = TopicAdmin(client)
@@ -100,8 +115,8 @@ def describe(
 
 
 def _by_page(admin: TopicAdmin, topics: list[TopicDescription], page_size: int | None) -> list[TopicDescription]:
-    """The same with what DescribeTopicPartitions tells of them; as they are where a broker is too old, unless that was
-    asked for."""
+    """Adds what only DescribeTopicPartitions returns. If the broker is too old for it, topics stay as they are, unless
+    `page_size` requires it."""
     from kcore.client.admin.topics import PAGE_PARTITIONS
     from kcore.client.errors import UnsupportedByBroker
 
@@ -114,7 +129,7 @@ def _by_page(admin: TopicAdmin, topics: list[TopicDescription], page_size: int |
 
 
 def find_by_id(admin: TopicAdmin, text: str) -> tuple[list[TopicDescription], list[str]]:
-    """The topic with an id; the id among those that are missing when there is none."""
+    """The topic with an id, or the id as missing."""
     from kcore.client.admin.results import succeeded
     from kcore.uuid import from_text
 
@@ -122,7 +137,7 @@ def find_by_id(admin: TopicAdmin, text: str) -> tuple[list[TopicDescription], li
         topic_id = from_text(text)
     except ValueError:
         raise UsageFailure(
-            f"--topic-id {text!r}: an id is of 22 letters and digits, as `topics list -o json` has it"
+            f"--topic-id {text!r}: invalid topic id. List the ids with: kcli topics list -o json"
         ) from None
     found = list(succeeded(admin.describe_topics_by_id([topic_id])).values())
     return found, [] if found else [text]
@@ -131,9 +146,9 @@ def find_by_id(admin: TopicAdmin, text: str) -> tuple[list[TopicDescription], li
 def _configs(
     admin: ConfigAdmin, topics: Sequence[TopicDescription], with_inherited: bool
 ) -> dict[str, tuple[dict[str, str | None], int]]:
-    """The overrides of each topic, and its min.insync.replicas, which may be the broker's.
+    """The overrides of each topic, and its min.insync.replicas, which may come from the broker.
 
-    Kafka's tool takes what was set for all topics, at a broker or in the cluster, for overrides as well.
+    For kafka-topics, what is set on a broker or for all brokers is an override too.
     """
     from kcore.client.admin.configs import TOPIC_RESOURCE, ConfigResource
     from kcore.client.admin.results import raise_first, succeeded
@@ -156,7 +171,7 @@ def _configs(
 
 
 def _live_brokers(client: ClusterClient) -> frozenset[int]:
-    """DescribeTopicPartitions can name a leader that has just left the cluster."""
+    """Live brokers. DescribeTopicPartitions may return a leader that has just left the cluster."""
     from kcore.client.admin.clusters import ClusterAdmin
 
     return frozenset(node.id for node in ClusterAdmin(client).describe_cluster().brokers)
@@ -192,7 +207,7 @@ def _topic_row(
 
 
 def _print_descriptions(rows: Iterable[Row]) -> None:
-    """As kafka-topics prints it, which scripts read."""
+    """In the format of kafka-topics, which scripts read."""
     for row in rows:
         click.echo(_topic_line(row))
         for partition in row["partitions"]:
@@ -216,7 +231,7 @@ def _partition_line(row: Row, partition: Row) -> str:
 
 
 def _print_as_kafka(rows: Iterable[Row], with_topics: bool, with_partitions: bool) -> None:
-    """What kafka-topics leaves out depends on what was asked for; it has two more columns since KIP-966."""
+    """kafka-topics omits parts depending on its options, and prints two more columns since KIP-966."""
     for row in rows:
         if with_topics:
             click.echo(_topic_line(row))

@@ -1,8 +1,8 @@
-"""Which topics a command means: names, shell patterns and regular expressions, several of them between commas.
+"""Topic selection: names, shell patterns and regular expressions, separated by commas.
 
-A piece of letters, digits, `.`, `_` and `-` is a name and nothing else: `a.b` does not mean `axb`, as it does to
-kafka-topics. One in which `*` and `?` stand where a shell has them (`orders-*`) is a shell pattern; any other is a
-regular expression for the whole name, as kafka-topics takes it (`orders-.*`, `(a|b)[0-9]+`).
+An item of letters, digits, `.`, `_` and `-` is a name: `a.b` does not match `axb`, as it does in kafka-topics. An item
+with `*` or `?` as in a shell (`orders-*`) is a shell pattern. Any other item is a regular expression that must match
+the whole name, as in kafka-topics (`orders-.*`, `(a|b)[0-9]+`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kcore.client.metadata.cluster import TopicDescription
 
 NAME = re.compile(r"[a-zA-Z0-9._-]+")
-# `*` and `?` behind a name's character, or alone; behind `.`, `)` or `]` they belong to a regular expression.
+TOPIC_NAME_RULE = "invalid topic name. Use only letters, digits, '.', '_' and '-'"
+# `*` and `?` after a name's character, or alone. After `.`, `)` or `]` they belong to a regular expression.
 SHELL_PATTERN = re.compile(r"(?:(?:^|(?<=[a-zA-Z0-9_*?-]))[*?]|[a-zA-Z0-9._-])+")
 
 
@@ -32,26 +33,26 @@ topics_option = click.option(
     "topic_option",
     metavar="TOPICS",
     shell_complete=complete_topics,
-    help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'.",
+    help="Topic names or patterns, separated by commas: a,b or 'orders-*' or '(a|b)[0-9]+'.",
 )
-exclude_internal_option = click.option("--exclude-internal", is_flag=True, help="Leave out the broker's own topics.")
+exclude_internal_option = click.option("--exclude-internal", is_flag=True, help="Exclude internal topics.")
 
 
 class TopicSelection:
-    """`names` are to be there; `patterns`, as they were written, match what they match."""
+    """`names` must exist; `patterns`, in their original text, match any number of topics."""
 
     __slots__ = ("_expressions", "names", "patterns")
 
     def __init__(self, text: str, option: str = "--topic") -> None:
         pieces = [piece.strip() for piece in split_pieces(text) if piece.strip()]
         if not pieces:
-            raise UsageFailure(f"{option}: the name is empty")
+            raise UsageFailure(f"{option}: the topic name is empty")
         self.names = list(dict.fromkeys(piece for piece in pieces if NAME.fullmatch(piece)))
         self.patterns = [piece for piece in pieces if not NAME.fullmatch(piece)]
         self._expressions = [(piece, compile_pattern(piece, option)) for piece in self.patterns]
 
     def includes(self, name: str) -> bool:
-        """Whether a topic is meant."""
+        """Whether a topic is selected."""
         return name in self.names or any(expression.fullmatch(name) for _, expression in self._expressions)
 
     def unmatched(self, names: Iterable[str]) -> list[str]:
@@ -62,14 +63,14 @@ class TopicSelection:
 
 
 def text_of(argument: str | None, option: str | None) -> str:
-    """What was said of topics, as an argument or with --topic, not both."""
+    """The topics of the argument or of --topic; both or neither is an error."""
     if (argument is None) == (option is None):
-        raise UsageFailure("name the topic once, as TOPIC or with --topic")
+        raise UsageFailure("pass the topic once, as an argument or with --topic")
     return argument or option or ""
 
 
 def split_pieces(text: str) -> list[str]:
-    """Splits at commas outside brackets and braces, where a regular expression may have its own."""
+    """Splits at commas, except within brackets and braces of regular expressions."""
     pieces = [""]
     depth = 0
     for character in text:
@@ -82,18 +83,18 @@ def split_pieces(text: str) -> list[str]:
 
 
 def compile_pattern(piece: str, option: str) -> re.Pattern[str]:
-    """A piece that is no plain name as a regular expression."""
-    # The system's encoding keeps bytes that are no text as surrogates, which no topic's name can hold.
+    """The regular expression of an item that is not a plain name."""
+    # Bytes on the command line that are not text are surrogates in Python. Topic names cannot contain them.
     if not piece.isprintable():
-        raise UsageFailure(f"{option} {piece!r}: a topic's name is of letters, digits, '.', '_' and '-'")
+        raise UsageFailure(f"{option} {piece!r}: {TOPIC_NAME_RULE}")
     try:
         return re.compile(fnmatch.translate(piece) if SHELL_PATTERN.fullmatch(piece) else piece)
     except re.error as error:
-        raise UsageFailure(f"{option} {piece!r}: no name and no regular expression ({error})") from None
+        raise UsageFailure(f"{option} {piece!r}: invalid regular expression ({error})") from None
 
 
 def find_topics(admin: TopicAdmin, selection: TopicSelection | None) -> tuple[list[TopicDescription], list[str]]:
-    """The topics that are meant, and the names and patterns that mean none; a name is asked for, the rest listed."""
+    """The selected topics, and the names and patterns without a topic. Names are described; patterns need a list."""
     if selection is None:
         return admin.list_topics(), []
     if not selection.patterns:
@@ -106,7 +107,7 @@ def find_topics(admin: TopicAdmin, selection: TopicSelection | None) -> tuple[li
 
 
 def not_there(name: str) -> NotThere:
-    """What is said of a name or pattern that means no topic."""
+    """The failure for a name or pattern without a topic."""
     if NAME.fullmatch(name):
-        return NotThere(name, f"topic {name}: the cluster has no such topic")
-    return NotThere(name, f"topics {name}: the cluster has none that matches")
+        return NotThere(name, f"topic {name} does not exist. List the topics with: kcli topics list")
+    return NotThere(name, f"no topic matches {name}. List the topics with: kcli topics list")

@@ -1,9 +1,10 @@
-"""`kcli broker-api-versions`: what kafka-broker-api-versions does: which versions of which APIs brokers serve."""
+"""`kcli broker-api-versions`: like kafka-broker-api-versions, the API versions that brokers support."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import KAFKA, TABLE, output_option, write_rows
 from kcli.properties import read_properties
@@ -14,16 +15,25 @@ if TYPE_CHECKING:
     from kcore.client.metadata.cluster import Node
 
 
-# Since 4.1; a broker that is fenced is not asked.
+# Printed since Kafka 4.1. Fenced brokers are never listed here.
 FENCED = " isFenced: false"
 
 
-@click.command("broker-api-versions")
+@click.command(
+    "broker-api-versions",
+    cls=Command,
+    examples="""
+    # Print the API versions of all brokers
+    kcli broker-api-versions
+    # Print them as one JSON object per line
+    kcli broker-api-versions --bootstrap-server kafka:9092 -o jsonl
+    """,
+)
 @bootstrap_server_option
 @command_config_option
 @output_option
 def command(bootstrap_server: str, command_config: str | None, output: str) -> None:
-    """Print the versions of every API that each broker serves, and the newest that this client can use of them."""
+    """Print the API versions that each broker supports, and the newest version that this client can use."""
     from kcore.client.admin.features import FeatureAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -57,7 +67,7 @@ def _rows(broker: Node, versions: dict[int, tuple[int, int]]) -> list[Row]:
 
 
 def _print_broker(broker: Node, rows: list[Row], fenced: str) -> None:
-    """As kafka-broker-api-versions prints it."""
+    """In the format of kafka-broker-api-versions."""
     lines = []
     for row in rows:
         low, high = row["min_version"], row["max_version"]

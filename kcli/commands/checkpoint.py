@@ -1,11 +1,11 @@
 """`kcli checkpoint show`: prints the small text files of a log directory, each by its kind.
 
 recovery-point-offset-checkpoint, log-start-offset-checkpoint, replication-offset-checkpoint,
-cleaner-offset-checkpoint       version | count | topic partition offset, a line each     (version 0)
-leader-epoch-checkpoint         version | count | epoch start-offset, a line each         (version 0)
+cleaner-offset-checkpoint       version | count | topic partition offset, one per line     (version 0)
+leader-epoch-checkpoint         version | count | epoch start-offset, one per line         (version 0)
 partition.metadata              version: 0 | topic_id: BASE64
 meta.properties                 Java properties: version, broker.id or node.id, cluster.id, directory.id
-.kafka_cleanshutdown            {"version":0,"brokerEpoch":N}, or empty when ZooKeeper-era Kafka wrote it
+.kafka_cleanshutdown            {"version":0,"brokerEpoch":N}, or empty if written by Kafka with ZooKeeper
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 
 import click
 
+from kcli.command import Group
 from kcli.failures import Failure, UsageFailure
 from kcli.output import TABLE, output_option, write_columns, write_rows
 from kcli.paths import is_directory
@@ -37,23 +38,38 @@ CHECKPOINT_VERSION = "0"
 
 
 class MalformedCheckpoint(Exception):
-    """What a file says that its kind may not say."""
+    """A file does not have the format of its kind."""
 
 
-@click.group("checkpoint")
+@click.group(
+    "checkpoint",
+    cls=Group,
+    examples="""
+    # Print all checkpoint files of a log directory and its partitions
+    kcli checkpoint show ~/.local/share/kcli
+    """,
+)
 def command() -> None:
-    """Print the small files that stand beside the segments."""
+    """Print the checkpoint and metadata files of log directories."""
 
 
-@command.command("show")
+@command.command(
+    "show",
+    examples="""
+    # Print all checkpoint files of a log directory and its partitions
+    kcli checkpoint show ~/.local/share/kcli
+    # Print the leader epochs of one partition as JSON
+    kcli checkpoint show /var/kafka/orders-0/leader-epoch-checkpoint -o json
+    """,
+)
 @click.argument("paths", metavar="FILE_OR_DIR...", nargs=-1, required=True)
 @output_option
 def show(paths: tuple[str, ...], output: str) -> None:
     """Print checkpoint files.
 
-    Knows recovery-point-, log-start-, replication- and cleaner-offset-checkpoint, leader-epoch-checkpoint,
-    partition.metadata, meta.properties and .kafka_cleanshutdown. A directory stands for those that lie in it, a log
-    directory also for those of its partitions.
+    Supported: recovery-point-, log-start-, replication- and cleaner-offset-checkpoint, leader-epoch-checkpoint,
+    partition.metadata, meta.properties and .kafka_cleanshutdown. For a directory, its checkpoint files are printed. For
+    a log directory, those of its partitions are printed too.
     """
     by_file: dict[str, list[dict[str, Any]]] = {}
     failures = []
@@ -61,7 +77,7 @@ def show(paths: tuple[str, ...], output: str) -> None:
         try:
             by_file[path] = read_checkpoint(path)
         except MalformedCheckpoint as error:
-            failures.append(f"{path}: {error}; a broker makes it anew when it starts without it")
+            failures.append(f"{path}: {error}. Delete the file: the broker re-creates it at its next start")
     if output == TABLE:
         _print_tables(by_file)
     else:
@@ -73,11 +89,11 @@ def show(paths: tuple[str, ...], output: str) -> None:
 
 
 def read_checkpoint(path: str) -> list[dict[str, Any]]:
-    """The entries of one file; MalformedCheckpoint when it is not what its name says."""
+    """The entries of one file. Raises MalformedCheckpoint when the content does not fit the file's name."""
     reader = _reader_of(os.path.basename(path))
     if reader is None:
         known = ", ".join((*OFFSET_CHECKPOINTS, LEADER_EPOCHS, PARTITION_METADATA, META_PROPERTIES, CLEAN_SHUTDOWN))
-        raise UsageFailure(f"{path}: not a checkpoint; known are {known}")
+        raise UsageFailure(f"{path}: not a checkpoint file. Supported files: {known}")
     with open(path, encoding="utf-8", errors="replace") as file:
         return list(reader(file.read()))
 
@@ -97,16 +113,18 @@ def _reader_of(name: str) -> Callable[[str], Iterator[dict[str, Any]]] | None:
 def _entries(text: str, fields: int) -> Iterator[list[str]]:
     lines = text.splitlines()
     if not lines or lines[0].strip() != CHECKPOINT_VERSION:
-        raise MalformedCheckpoint(f"its version is {lines[0].strip()!r}, not 0" if lines else "it is empty")
+        raise MalformedCheckpoint(
+            f"unsupported version {lines[0].strip()!r}; only 0 is supported" if lines else "the file is empty"
+        )
     if len(lines) < 2 or not lines[1].strip().isdecimal():
-        raise MalformedCheckpoint("its second line is not the number of entries")
+        raise MalformedCheckpoint("line 2 must be the number of entries")
     count = int(lines[1])
     entries = [line.split() for line in lines[2:] if line.strip()]
     if len(entries) != count:
-        raise MalformedCheckpoint(f"it announces {count} entries and has {len(entries)}")
+        raise MalformedCheckpoint(f"line 2 says {count} entries, but the file has {len(entries)}")
     for number, entry in enumerate(entries, start=3):
         if len(entry) != fields:
-            raise MalformedCheckpoint(f"line {number} has {len(entry)} fields instead of {fields}")
+            raise MalformedCheckpoint(f"line {number} has {len(entry)} fields; expected {fields}")
         yield entry
 
 
@@ -137,7 +155,7 @@ def _read_clean_shutdown(text: str) -> Iterator[dict[str, Any]]:
     try:
         fields = json.loads(text) if text.strip() else {"version": -1, "brokerEpoch": -1}
     except json.JSONDecodeError as error:
-        raise MalformedCheckpoint(f"it is not JSON ({error})") from None
+        raise MalformedCheckpoint(f"not JSON ({error})") from None
     for name, value in fields.items():
         yield {"property": name, "value": value}
 
@@ -156,7 +174,9 @@ def _expand(paths: Iterable[str]) -> Iterator[str]:
             continue
         found = list(_checkpoints_in(path))
         if not found:
-            raise UsageFailure(f"{path}: no checkpoint lies in this directory")
+            raise UsageFailure(
+                f"{path}: no checkpoint files in this directory. Pass a log directory or a partition directory"
+            )
         yield from found
 
 
@@ -169,7 +189,7 @@ def _checkpoints_in(directory: str) -> Iterator[str]:
 
 
 def _print_tables(by_file: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Each file under its name, with a heading of its own."""
+    """One table per file, under the file's name."""
     for number, (file, rows) in enumerate(by_file.items()):
         click.echo(("\n" if number else "") + file)
         if rows:

@@ -1,4 +1,4 @@
-"""`kcli cluster`: what kafka-cluster does: the id of a cluster, and where its brokers are reached."""
+"""`kcli cluster`: like kafka-cluster, the id of a cluster and the addresses of its brokers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,32 @@ if TYPE_CHECKING:
 HOST_HEADING = "HOST"
 
 
-@click.group("cluster", cls=ActionGroup)
+@click.group(
+    "cluster",
+    cls=ActionGroup,
+    examples="""
+    # List the brokers with their addresses
+    kcli cluster list-endpoints
+    """,
+)
 def command() -> None:
-    """Tell a cluster's id, and where its brokers are."""
+    """Show the cluster id and brokers."""
 
 
-@command.command("cluster-id")
+@command.command(
+    "cluster-id",
+    examples="""
+    # Print the cluster id
+    kcli cluster cluster-id
+    # Print the cluster id and the id of the controller as JSON
+    kcli cluster cluster-id --bootstrap-server kafka:9092 -o json
+    """,
+)
 @bootstrap_server_option
 @command_config_option
 @output_option
 def cluster_id(bootstrap_server: str, command_config: str | None, output: str) -> None:
-    """Print the id of the cluster."""
+    """Print the cluster id."""
     from kcore.client.admin.clusters import ClusterAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -44,15 +59,23 @@ def cluster_id(bootstrap_server: str, command_config: str | None, output: str) -
         click.echo(f"Cluster ID: {found.cluster_id}")
 
 
-@command.command("list-endpoints")
-@click.option("--include-fenced-brokers", is_flag=True, help="Those too that the controller has fenced.")
+@command.command(
+    "list-endpoints",
+    examples="""
+    # List the brokers with their addresses
+    kcli cluster list-endpoints
+    # List the brokers of another cluster as JSON
+    kcli cluster list-endpoints --bootstrap-server kafka:9092 -o json
+    """,
+)
+@click.option("--include-fenced-brokers", is_flag=True, help="Include brokers that the controller has fenced.")
 @bootstrap_server_option
 @command_config_option
 @output_option
 def list_endpoints(
     include_fenced_brokers: bool, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
-    """List the brokers with the addresses that clients reach them by."""
+    """List the brokers with the addresses for clients."""
     from kcore.client.admin.clusters import ClusterAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -68,13 +91,22 @@ def _print_as_kafka(rows: Iterable[Row]) -> None:
         click.echo("{0:<10} {1:<{width}} {2:<10} {3:<10} {4:<10} {5:<15}".format(*row, width=width))
 
 
-@command.command("unregister", hidden=True)
-@click.option("--id", "broker_id", type=int, required=True, help="The broker.")
+@command.command(
+    "unregister",
+    hidden=True,
+    examples="""
+    # Ask the cluster to unregister broker 3
+    kcli cluster unregister --id 3
+    # Ask another cluster
+    kcli cluster unregister --bootstrap-server kafka:9092 --id 3
+    """,
+)
+@click.option("--id", "broker_id", type=int, required=True, metavar="ID", help="Id of the broker to unregister.")
 @bootstrap_server_option
 @command_config_option
 @output_option
 def unregister(broker_id: int, bootstrap_server: str, command_config: str | None, output: str) -> None:
-    """Take a broker out of the cluster, which no client of this kind can ask for."""
+    """Unregister a broker. Not supported: clusters without KRaft controllers have no such API."""
     text = "The target cluster does not support the broker unregistration API."
     if output != KAFKA:
         raise Failure(text)

@@ -1,22 +1,33 @@
-"""`kcli completion`: the script that makes a shell complete commands, options and what the cluster has."""
+"""`kcli completion`: the completion script of a shell."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.completion import PROGRAM, VARIABLE
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command("completion")
+@click.command(
+    "completion",
+    cls=Command,
+    examples="""
+    # Enable completion in bash (add this line to ~/.bashrc)
+    eval "$(kcli completion bash)"
+    # Enable completion in zsh (add this line to ~/.zshrc)
+    eval "$(kcli completion zsh)"
+    # Enable completion in fish (add this line to ~/.config/fish/config.fish)
+    kcli completion fish | source
+    """,
+)
 @click.argument("shell", type=click.Choice(SHELLS), metavar="bash|zsh|fish")
 def command(shell: str) -> None:
-    """Print the script that makes a shell complete command lines.
+    """Print the shell completion script.
 
-    In ~/.bashrc: eval "$(kcli completion bash)", in ~/.zshrc the same with zsh, in fish: kcli completion fish |
-    source. Options, commands, configurations and contexts are completed, and topics, groups and brokers while the
-    cluster answers within a second.
+    The shell completes commands, options, configuration names and contexts. It also completes topics, groups and
+    brokers, if the cluster answers within one second (KCLI_COMPLETION_TIMEOUT_MS).
     """
     from click.shell_completion import get_completion_class
 

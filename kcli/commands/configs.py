@@ -1,6 +1,6 @@
-"""`kcli configs`: what kafka-configs does for topics, brokers, their loggers and subscriptions to clients' metrics.
+"""`kcli configs`: like kafka-configs, for topics, brokers, broker loggers, client metrics and groups.
 
-What it prints for people is what kafka-configs prints, which scripts read.
+The table output is that of kafka-configs, because scripts read it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kcore.client.admin.configs import ConfigAdmin, DescribedConfig
 
 RESOURCE_TYPES = {TOPICS: 2, BROKERS: 4, BROKER_LOGGERS: 8, CLIENT_METRICS: 16, GROUPS: 32}
-# What was set for the entity itself, as distinct from what it inherits.
+# The source of a configuration that is set on the entity itself, not inherited.
 OWN_SOURCES = {
     TOPICS: "DYNAMIC_TOPIC_CONFIG",
     BROKERS: "DYNAMIC_BROKER_CONFIG",
@@ -49,7 +49,7 @@ MARKDOWN, JSON = "markdown", "json"
 
 
 class ConfigsGroup(ActionGroup):
-    """Hands what is about users, clients and addresses on to `kcli quotas`, since kafka-configs does both."""
+    """Hands users, clients and ips to `kcli quotas`: kafka-configs does both."""
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -62,22 +62,41 @@ class ConfigsGroup(ActionGroup):
         return name, action, rest
 
 
-@click.group("configs", cls=ConfigsGroup)
+@click.group(
+    "configs",
+    cls=ConfigsGroup,
+    examples="""
+    # Show what is configured for a topic
+    kcli configs describe --topic orders
+    # Keep the records of a topic for one day
+    kcli configs alter --topic orders --add-config retention.ms=86400000
+    """,
+)
 def command() -> None:
     """Describe, alter and look up configurations."""
 
 
-@command.command("describe")
+@command.command(
+    "describe",
+    examples="""
+    # Show what is configured for a topic
+    kcli configs describe --topic orders
+    # Show all configurations of broker 1, inherited ones and defaults included
+    kcli configs describe --broker 1 --all
+    # Show the configurations of all topics as JSON
+    kcli configs describe --entity-type topics -o json
+    """,
+)
 @entity_options
-@click.option("--all", "everything", is_flag=True, help="Those too that are inherited or have their default.")
+@click.option("--all", "everything", is_flag=True, help="Include inherited configurations and defaults.")
 @bootstrap_server_option
 @command_config_option
 @output_option
 def describe(everything: bool, bootstrap_server: str, command_config: str | None, output: str, **options: Any) -> None:
-    """Describe configurations: of one topic or broker, or of all of a type.
+    """Describe the configurations of one entity, or of all entities of a type.
 
-    Without --all only what was set for the entity itself. Each has its source and, strongest first, every other place
-    that says what it is.
+    Without --all, only configurations that are set on the entity itself are printed. Each configuration is printed with
+    its source and its synonyms, in order of precedence.
     """
     from kcore.client.admin.configs import ConfigAdmin
 
@@ -92,7 +111,7 @@ def describe(everything: bool, bootstrap_server: str, command_config: str | None
 
 
 def _entities(admin: ConfigAdmin, entity: Entity) -> list[Entity]:
-    """The entity itself, or all of its type in the cluster."""
+    """The entity itself, or all entities of its type."""
     if entity.name is not None:
         return [entity]
     if entity.entity_type == TOPICS:
@@ -104,7 +123,7 @@ def _entities(admin: ConfigAdmin, entity: Entity) -> list[Entity]:
 
 
 def _listed(admin: ConfigAdmin, entity_type: str) -> list[str]:
-    """Subscriptions to client metrics, or groups: those that something was set for and those that exist."""
+    """Names of client metrics subscriptions, or of groups: those with configurations and those that exist."""
     names = {resource.name for resource in admin.list_config_resources([RESOURCE_TYPES[entity_type]])}
     if entity_type == GROUPS:
         from kcore.client.admin.groups import GroupAdmin
@@ -127,7 +146,7 @@ def _described(admin: ConfigAdmin, entity: Entity) -> list[DescribedConfig]:
 
 
 def _entity_rows(admin: ConfigAdmin, entity: Entity, everything: bool) -> list[Row]:
-    """One row for the entity, with its configurations in it."""
+    """One row per entity, which includes its configurations."""
     configs = sorted(_described(admin, entity), key=lambda config: config.name)
     shown = [_config(config) for config in configs if everything or _is_own(config, entity)]
     return [{"entity_type": entity.entity_type, "entity_name": entity.name or None, "configs": shown}]
@@ -167,19 +186,29 @@ def _shown(value: str | None) -> str:
     return "null" if value is None else value
 
 
-@command.command("alter")
+@command.command(
+    "alter",
+    examples="""
+    # Keep the records of a topic for one day
+    kcli configs alter --topic orders --add-config retention.ms=86400000
+    # Set a list, and reset another configuration to its default
+    kcli configs alter --topic orders --add-config cleanup.policy=[compact,delete] --delete-config retention.ms
+    # Check a change for all brokers without making it
+    kcli configs alter --broker-defaults --add-config log.retention.ms=3600000 --validate-only
+    """,
+)
 @entity_options
 @click.option(
     "--add-config",
     metavar="NAME=VALUE,...",
     shell_complete=complete_configs,
-    help="What to set; a list as NAME=[VALUE,VALUE]. Others stay as they are.",
+    help="Configurations to set; a list is written NAME=[VALUE,VALUE]. Other configurations stay unchanged.",
 )
-@click.option("--add-config-file", metavar="FILE", help="A properties file of what to set.")
+@click.option("--add-config-file", metavar="FILE", help="Properties file of configurations to set.")
 @click.option(
-    "--delete-config", metavar="NAME,...", shell_complete=complete_configs, help="What to set back to its default."
+    "--delete-config", metavar="NAME,...", shell_complete=complete_configs, help="Configurations to reset to defaults."
 )
-@click.option("--validate-only", is_flag=True, help="Ask the cluster whether it would do it, and change nothing.")
+@click.option("--validate-only", is_flag=True, help="Dry run: let the cluster validate the change, do not apply it.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -193,25 +222,25 @@ def alter(
     output: str,
     **options: Any,
 ) -> None:
-    """Alter configurations of a topic, a broker, all brokers or a broker's loggers.
+    """Alter the configurations of a topic, a broker, all brokers, a broker's loggers, client metrics or a group.
 
-    Everything is done, or nothing. A broker takes over at once what `kcli configs docs` calls cluster-wide or
-    per-broker.
+    All changes are applied, or none. Brokers apply changes of cluster-wide and per-broker configurations immediately
+    (see the modes in `kcli configs docs`).
     """
     from kcore.client.admin.configs import DELETE, SET, ConfigAdmin, ConfigOperation, ConfigResource
     from kcore.client.admin.results import failures, raise_first
 
     entity = chosen_entity(**options)
     if entity.name is None:
-        raise UsageFailure("name whose configuration to alter, with --entity-name or --entity-default")
+        raise UsageFailure("no entity is named: pass --entity-name or --entity-default")
     added, deleted = added_configs(add_config, add_config_file), deleted_configs(delete_config)
     if not added and not deleted:
-        raise UsageFailure("say what to alter, with --add-config, --add-config-file or --delete-config")
+        raise UsageFailure("nothing to change: pass --add-config, --add-config-file or --delete-config")
     operations = [ConfigOperation(name, SET, value) for name, value in added.items()]
     operations += [ConfigOperation(name, DELETE) for name in deleted]
     with connect(bootstrap_server, read_properties(command_config)) as client:
         admin = ConfigAdmin(client)
-        if output != KAFKA:  # whose tool has let it pass since 4.0
+        if output != KAFKA:  # kafka-configs does not check this since 4.0
             _check_deletions(admin, entity, deleted)
         elif entity.entity_type == BROKER_LOGGERS:
             _check_loggers(admin, entity, [*added, *deleted])
@@ -232,12 +261,15 @@ def alter(
 
 
 def _check_deletions(admin: ConfigAdmin, entity: Entity, deleted: list[str]) -> None:
-    """Kafka's tool refused, before 4.0, to delete what is not set, since that is usually a slip of the pen."""
+    """Refuses to delete what is not set, which is usually a typing error. Kafka's tool refused it before 4.0."""
     if deleted and entity.entity_type != BROKER_LOGGERS:
         own = {config.name for config in _described(admin, entity) if _is_own(config, entity)}
         unknown = [name for name in deleted if name not in own]
         if unknown:
-            raise Failure(f"Invalid config(s): {','.join(unknown)}; only what was set can be deleted")
+            raise Failure(
+                f"cannot delete {', '.join(unknown)}: not set on this entity. "
+                "Show what is set with: kcli configs describe"
+            )
 
 
 def _check_loggers(admin: ConfigAdmin, entity: Entity, names: list[str]) -> None:
@@ -257,29 +289,37 @@ def _print_altered(rows: Iterable[Row]) -> None:
             click.echo(f"{done} config for {kind} {row['entity_name']}.")
 
 
-@command.command("docs")
+@command.command(
+    "docs",
+    examples="""
+    # Print the reference of one configuration
+    kcli configs docs retention.ms
+    # Print the reference of all client configurations as JSON
+    kcli configs docs --clients -o json
+    """,
+)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--clients", is_flag=True, help="Of producers, consumers and admin clients.")
+@click.option("--clients", is_flag=True, help="Configurations of clients instead of brokers and topics.")
 @click.option(
     "-o",
     "--output",
     type=click.Choice([MARKDOWN, JSON]),
     default=MARKDOWN,
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
 def docs(names: tuple[str, ...], clients: bool, output: str) -> None:
-    """Print the reference of every configuration, or of those named.
+    """Print the reference of all configurations, or of the named ones.
 
-    docs/configuration.md is what this prints, and docs/client-configuration.md with --clients.
+    docs/configuration.md is the output of this command, docs/client-configuration.md its output with --clients.
     """
     from kcli.config_reference import client_markdown, client_reference, markdown, reference
     from kcli.output import to_json
 
     sections = client_reference(names) if clients else reference(names)
     if names and not any(section.rows for section in sections):
-        listing = "`kcli configs docs --clients`" if clients else "`kcli configs docs`"
-        raise Failure(f"{', '.join(names)}: there is no such configuration; {listing} lists all")
+        listing = "kcli configs docs --clients" if clients else "kcli configs docs"
+        raise Failure(f"unknown configuration: {', '.join(names)}. List all with: {listing}")
     if output == JSON:
         click.echo(to_json([dict(row) for section in sections for row in section.rows]))
     else:

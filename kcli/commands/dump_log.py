@@ -1,4 +1,4 @@
-"""`kcli dump-log`: what kafka-dump-log does, reading as a stream and without a Java start."""
+"""`kcli dump-log`: like kafka-dump-log, but reads files as a stream and starts without Java."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from kcli.command import Command
 from kcli.failures import Failure, UsageFailure
 from kcli.output import JSON_LINES, TABLE, to_json
 from kcli.paths import is_directory
@@ -21,17 +22,28 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 
-@click.command("dump-log")
+@click.command(
+    "dump-log",
+    cls=Command,
+    examples="""
+    # Print the batches of a segment
+    kcli dump-log /var/kafka/orders-0/00000000000000000000.log
+    # Print all records of a partition, one JSON object per line
+    kcli dump-log /var/kafka/orders-0 --print-data-log -o jsonl
+    # Compare an index with its log
+    kcli dump-log /var/kafka/orders-0/00000000000000000000.index --verify-index-only
+    """,
+)
 @click.argument("paths", metavar="[FILE]...", nargs=-1)
-@click.option("--files", metavar="FILE[,FILE]...", help="The files to dump, beside those named as arguments.")
-@click.option("--print-data-log", is_flag=True, help="Print keys and payloads too; implies --deep-iteration.")
-@click.option("--deep-iteration", is_flag=True, help="Print the records of every batch, of compressed ones too.")
-@click.option("--skip-record-metadata", is_flag=True, help="Print only keys and payloads of records.")
-@click.option("--verify-index-only", is_flag=True, help="Hold index entries against the log without printing them.")
-@click.option("--index-sanity-check", is_flag=True, help="Check an index as a broker does at its start, and no more.")
+@click.option("--files", metavar="FILE[,FILE]...", help="Files to print, in addition to the arguments.")
+@click.option("--print-data-log", is_flag=True, help="Print keys and values of records. Implies --deep-iteration.")
+@click.option("--deep-iteration", is_flag=True, help="Print the records of each batch, also of compressed batches.")
+@click.option("--skip-record-metadata", is_flag=True, help="Print only keys and values of records.")
+@click.option("--verify-index-only", is_flag=True, help="Compare index entries with the log; do not print them.")
+@click.option("--index-sanity-check", is_flag=True, help="Only run the checks that a broker runs when it starts.")
 @click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
-@click.option("--max-bytes", type=click.IntRange(min=0), help="Read no more than so many bytes of a .log file.")
-@click.option("--max-message-size", type=click.IntRange(min=1), hidden=True, help="Accepted for Kafka's sake.")
+@click.option("--max-bytes", type=click.IntRange(min=0), metavar="BYTES", help="Maximum bytes to read per .log file.")
+@click.option("--max-message-size", type=click.IntRange(min=1), hidden=True, help="Accepted, not used.")
 @click.option("--key-decoder-class", hidden=True)
 @click.option("--value-decoder-class", hidden=True)
 @click.option(
@@ -40,7 +52,7 @@ if TYPE_CHECKING:
     type=click.Choice([TABLE, JSON_LINES]),
     default=TABLE,
     show_default=True,
-    help="Kafka's lines, or one JSON object a line.",
+    help="Output format: Kafka's lines, or one JSON object per line.",
 )
 def command(
     paths: tuple[str, ...],
@@ -57,19 +69,22 @@ def command(
     value_decoder_class: str | None,
     output: str,
 ) -> None:
-    """Print what segment, index and snapshot files hold.
+    """Print segment, index and snapshot files.
 
-    Takes .log, .index, .timeindex, .txnindex and .snapshot files, or a partition's directory for all of its .log
-    files. What is wrong with them is told on standard error, and makes the exit code 1.
+    Takes .log, .index, .timeindex, .txnindex and .snapshot files. For a partition directory, its .log files are
+    printed. Damage is reported on stderr, and the exit code is 1.
     """
     from kcli.log_dump.findings import Findings
     from kcli.log_dump.text import LineWriter
 
     named = [*paths, *(name.strip() for name in (files or "").split(",") if name.strip())]
     if not named:
-        raise UsageFailure("dump-log: no file is named; give FILE, or --files FILE,FILE")
+        raise UsageFailure("no file is named: pass FILE, or --files FILE,FILE")
     if key_decoder_class or value_decoder_class:
-        raise UsageFailure("dump-log: Java decoder classes cannot be run; leave --key- and --value-decoder-class out")
+        raise UsageFailure(
+            "--key-decoder-class and --value-decoder-class are not supported, because Java classes cannot run here: "
+            "remove them"
+        )
     wants_payload = print_data_log or offsets_decoder
     findings = Findings()
     rows = dump_files(
@@ -99,7 +114,7 @@ def command(
 def dump_files(
     paths: list[str], *, deep: bool, sanity_only: bool, verify_only: bool, max_bytes: int | None, findings: Findings
 ) -> Iterator[Row]:
-    """The rows of every file, each file's after a row that names it."""
+    """The rows of all files. A row with the file's name comes before its other rows."""
     from kcli.log_dump.index_files import dump_offset_index, dump_time_index, dump_transaction_index
     from kcli.log_dump.log_file import base_offset_of, dump_log
     from kcli.log_dump.snapshot_file import dump_snapshot
@@ -117,7 +132,7 @@ def dump_files(
         try:
             starting_offset = base_offset_of(path)
         except ValueError:
-            findings.errors.append(f"{path}: the name does not begin with a base offset, as in {0:020d}{suffix}")
+            findings.errors.append(f"{path}: the name does not start with a base offset, as in {0:020d}{suffix}")
             continue
         yield {"kind": "file", "file": path, "starting_offset": starting_offset if suffix == ".log" else None}
         if suffix == ".log":
@@ -133,7 +148,7 @@ def dump_files(
 
 
 def _expand(named: list[str]) -> list[str]:
-    """A directory stands for its .log files in order."""
+    """Replaces directories by their .log files in order."""
     paths = []
     for path in named:
         if is_directory(path):
@@ -154,7 +169,7 @@ def _decoder(offsets: bool) -> Any:
 
 
 def _public(row: Row, wants_payload: bool) -> Row:
-    """Keys and payloads are printed only when asked for; they may be what is secret in a log."""
+    """Removes keys and values unless they are requested, because they may be confidential."""
     if row["kind"] != "record" or wants_payload:
         return row
     return {name: value for name, value in row.items() if name not in ("key", "value")}

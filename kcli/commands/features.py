@@ -1,4 +1,4 @@
-"""`kcli features`: what kafka-features does: a cluster's features and the levels they are finalized at (KIP-584)."""
+"""`kcli features`: like kafka-features, the features of a cluster and their finalized levels (KIP-584)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PARTICIPLES = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}
 METADATA_VERSION = "metadata.version"
-# Level 1, and those that have come with Apache Kafka 4.
+# Level 1, and the levels that Apache Kafka 4 added.
 FIRST_METADATA_VERSION = "3.0-IV1"
 METADATA_VERSIONS_FROM_4 = (
     *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0"),
@@ -26,26 +26,46 @@ METADATA_VERSIONS_FROM_4 = (
 MAX_LEVEL = 2**15 - 1
 
 levels_option = click.option(
-    "--feature", "features", multiple=True, required=True, metavar="NAME=LEVEL", help="May be repeated."
+    "--feature",
+    "features",
+    multiple=True,
+    required=True,
+    metavar="NAME=LEVEL",
+    help="Feature and its new level. May be repeated.",
 )
 names_option = click.option(
-    "--feature", "features", multiple=True, required=True, metavar="NAME", help="May be repeated."
+    "--feature", "features", multiple=True, required=True, metavar="NAME", help="Feature to disable. May be repeated."
 )
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only ask whether it could be done.")
-unsafe_option = click.option("--unsafe", is_flag=True, help="Even where what a lower level cannot express is lost.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Let the cluster validate the change, do not apply it.")
+unsafe_option = click.option("--unsafe", is_flag=True, help="Allow a downgrade that loses metadata.")
 
 
-@click.group("features", cls=ActionGroup)
+@click.group(
+    "features",
+    cls=ActionGroup,
+    examples="""
+    # Show supported and finalized levels
+    kcli features describe
+    """,
+)
 def command() -> None:
-    """Describe the features of a cluster, and change the levels they are finalized at."""
+    """Describe and change finalized features."""
 
 
-@command.command("describe")
+@command.command(
+    "describe",
+    examples="""
+    # Show supported and finalized levels
+    kcli features describe
+    # Show them as JSON
+    kcli features describe --bootstrap-server kafka:9092 -o json
+    """,
+)
 @bootstrap_server_option
 @command_config_option
 @output_option
 def describe(bootstrap_server: str, command_config: str | None, output: str) -> None:
-    """Print the supported and the finalized levels of every feature."""
+    """Print the supported and finalized levels of all features."""
     from kcore.client.admin.features import FeatureAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -63,7 +83,7 @@ def describe(bootstrap_server: str, command_config: str | None, output: str) -> 
             }
         )
     if not rows and output == TABLE:
-        click.echo("The brokers of this cluster have no features to finalize.", err=True)
+        click.echo("This cluster has no features.", err=True)
     write_rows(rows, output, _print_features, _print_features_as_kafka)
 
 
@@ -78,7 +98,7 @@ def _print_features(rows: Iterable[Row]) -> None:
 
 
 def _print_features_as_kafka(rows: Iterable[Row]) -> None:
-    """In columns, since 4.1; levels of metadata.version by the names of releases."""
+    """Kafka 4.1 and later print columns, and releases as the levels of metadata.version."""
     for row in rows:
         epoch = "-" if row["epoch"] is None else row["epoch"]
         keys = ("supported_min_version", "supported_max_version", "finalized_version_level")
@@ -90,7 +110,7 @@ def _print_features_as_kafka(rows: Iterable[Row]) -> None:
 
 
 def level_name(feature: str, level: int) -> str:
-    """What kafka-features shows of a level: the number, but for metadata.version, whose levels are releases."""
+    """The level as kafka-features prints it: a number, or a release for metadata.version."""
     if feature != METADATA_VERSION:
         return str(level)
     from kcore.config import metadata_versions
@@ -100,7 +120,15 @@ def level_name(feature: str, level: int) -> str:
     return names[level - 1] if 1 <= level <= len(names) else f"UNKNOWN [{level}]"
 
 
-@command.command("upgrade")
+@command.command(
+    "upgrade",
+    examples="""
+    # Finalize a feature at level 2
+    kcli features upgrade --feature transaction.version=2
+    # Check whether this is possible
+    kcli features upgrade --feature transaction.version=2 --dry-run
+    """,
+)
 @levels_option
 @dry_run_option
 @bootstrap_server_option
@@ -109,13 +137,21 @@ def level_name(feature: str, level: int) -> str:
 def upgrade(
     features: tuple[str, ...], dry_run: bool, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
-    """Finalize features at higher levels, which older brokers and clients may not understand."""
+    """Finalize features at higher levels. Older brokers and clients may not support them."""
     from kcore.client.admin.features import UPGRADE
 
     _update("upgrade", parse_levels(features), UPGRADE, dry_run, bootstrap_server, command_config, output)
 
 
-@command.command("downgrade")
+@command.command(
+    "downgrade",
+    examples="""
+    # Finalize a feature at level 1
+    kcli features downgrade --feature transaction.version=1
+    # Check whether this is possible, even with loss of metadata
+    kcli features downgrade --feature transaction.version=1 --unsafe --dry-run
+    """,
+)
 @levels_option
 @unsafe_option
 @dry_run_option
@@ -135,7 +171,15 @@ def downgrade(
     _update("downgrade", parse_levels(features), kind, dry_run, bootstrap_server, command_config, output)
 
 
-@command.command("disable")
+@command.command(
+    "disable",
+    examples="""
+    # Disable a feature
+    kcli features disable --feature transaction.version
+    # Check whether this is possible
+    kcli features disable --feature transaction.version --dry-run
+    """,
+)
 @names_option
 @unsafe_option
 @dry_run_option
@@ -150,7 +194,7 @@ def disable(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Finalize features at level 0, which is as if there were none."""
+    """Disable features: finalize them at level 0."""
     kind = _downgrade_kind(unsafe)
     _update("disable", dict.fromkeys(features, 0), kind, dry_run, bootstrap_server, command_config, output)
 
@@ -180,7 +224,7 @@ def _update(
         except KafkaError as error:
             if output != KAFKA:
                 raise
-            # Newer controllers refuse all at once, and kafka-features tells it of each.
+            # Newer controllers refuse the whole request; kafka-features prints the error for each feature.
             outcomes = dict.fromkeys(levels, error)
     if output == KAFKA:
         _tell_as_kafka(verb, levels, outcomes, dry_run)
@@ -197,7 +241,7 @@ def _update(
 def _tell_as_kafka(
     verb: str, levels: Mapping[str, int], outcomes: Mapping[str, Exception | None], dry_run: bool
 ) -> None:
-    """What became of each, and in the end how many failed."""
+    """Prints the outcome of each feature. Fails with the number of failed features."""
     from kcore.client.errors import broker_message
 
     for name in sorted(levels):
@@ -219,13 +263,13 @@ def _print_changed(rows: Iterable[Row]) -> None:
 
 
 def parse_levels(pairs: Iterable[str]) -> dict[str, int]:
-    """`name=level` pairs; UsageFailure for one that is none, or a name that stands twice."""
+    """Parses `name=level` pairs. Raises UsageFailure for invalid pairs and repeated names."""
     levels: dict[str, int] = {}
     for pair in pairs:
         name, equals, level = pair.partition("=")
         if not equals or not name.strip() or not level.strip().isdecimal() or int(level) > MAX_LEVEL:
-            raise UsageFailure(f"--feature {pair!r}: must be written NAME=LEVEL, as in transaction.version=2")
+            raise UsageFailure(f"--feature {pair!r}: not of the form NAME=LEVEL, as in transaction.version=2")
         if name.strip() in levels:
-            raise UsageFailure(f"--feature {name.strip()}: stands there twice")
+            raise UsageFailure(f"--feature {name.strip()}: given twice; remove one")
         levels[name.strip()] = int(level)
     return levels

@@ -1,4 +1,4 @@
-"""`kcli get-offsets`: what kafka-get-offsets does, an offset a partition as `topic:partition:offset`."""
+"""`kcli get-offsets`: like kafka-get-offsets, one offset per partition as `topic:partition:offset`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 import click
 
+from kcli.command import Command
 from kcli.completion import complete_topics
 from kcli.failures import NotThere, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
@@ -32,26 +33,41 @@ SPECIAL_TIMES = {
     "earliest-pending-upload": -6,
 }
 MAX_TIMESTAMP = 2**63 - 1
-# topic, or topic:partitions, where partitions are 1, 0-3 (without 3), 5-, -3 (without 3) or nothing: all
+# topic, or topic:partitions; partitions are 1, 0-3 (excludes 3), 5-, -3 (excludes 3), or empty for all
 PIECE = re.compile(r"(?P<topic>[^:]*)(?::(?P<partitions>\d*|\d*-\d*))?")
 
 
-@click.command("get-offsets")
+@click.command(
+    "get-offsets",
+    cls=Command,
+    examples="""
+    # Print the log end offsets of a topic
+    kcli get-offsets --topic orders
+    # Print the log start offsets of partitions 0 and 2
+    kcli get-offsets --topic orders --partitions 0,2 --time earliest
+    # Print the offsets of the first records since 2026-01-31 00:00 UTC
+    kcli get-offsets --topic orders --time 1769817600000
+    """,
+)
 @click.option(
     "--topic",
     "topic_text",
     metavar="TOPICS",
     shell_complete=complete_topics,
-    help="Names, or patterns: a,b,c or orders-* or '(a|b)[0-9]+'.",
+    help="Topic names or patterns: a,b or 'orders-*' or '(a|b)[0-9]+'. Default: all topics.",
 )
-@click.option("--partitions", "partition_text", metavar="ID,...", help="Only these partitions.")
+@click.option("--partitions", "partition_text", metavar="N,...", help="Partitions. Default: all.")
 @click.option(
-    "--topic-partitions", metavar="TOPIC:IDS,...", help="Topics, each with its partitions: a:1,b:0-3,c:5-,:7."
+    "--topic-partitions", metavar="TOPIC:PARTITIONS,...", help="Topics with their partitions: a:1,b:0-3,c:5-,:7."
 )
 @click.option(
-    "--time", metavar="TIME", default="latest", show_default=True, help=f"{', '.join(SPECIAL_TIMES)}, or a time in ms."
+    "--time",
+    metavar="TIME",
+    default="latest",
+    show_default=True,
+    help=f"Which offset: {', '.join(SPECIAL_TIMES)}, or the first record since a time in ms since 1970.",
 )
-@click.option("--exclude-internal-topics", is_flag=True, help="Leave out the broker's own topics.")
+@click.option("--exclude-internal-topics", is_flag=True, help="Exclude internal topics.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -65,16 +81,16 @@ def command(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Print an offset of each partition: the end, the start, or the first record since a time.
+    """Print an offset of each partition: the log end, the log start, or the first record since a time.
 
-    A partition that has no record since the time is left out; JSON has it without an offset.
+    Partitions without a record since the time are omitted. In JSON, their offset is null.
     """
     from kcore.client.admin.records import RecordAdmin
     from kcore.client.admin.results import failures, succeeded
     from kcore.client.admin.topics import TopicAdmin
 
     if topic_partitions is not None and (topic_text is not None or partition_text is not None):
-        raise UsageFailure("--topic-partitions names topics and partitions: leave --topic and --partitions out")
+        raise UsageFailure("--topic-partitions excludes --topic and --partitions: remove them")
     timestamp = parse_time(time)
     selection = None if topic_text is None else TopicSelection(topic_text)
     is_wanted = wanted_partitions(topic_partitions) if topic_partitions is not None else _numbers(partition_text)
@@ -98,7 +114,7 @@ def command(
 def _find(
     admin: TopicAdmin, selection: TopicSelection | None, is_wanted: Wanted, exclude_internal: bool
 ) -> tuple[list[TopicPartition], list[NotThere]]:
-    """The partitions that are meant, sorted, and what is to be said of topics that are missing."""
+    """The selected partitions, sorted, and failures for missing topics."""
     from kcore.client.metadata.cluster import TopicPartition
 
     topics, missing = find_topics(admin, selection)
@@ -110,8 +126,7 @@ def _find(
     )
     complaints = [not_there(name) for name in missing]
     if not partitions and not complaints:
-        nothing = "no partition matches what was asked for; `kcli topics describe` shows what there is"
-        complaints.append(NotThere("", nothing))
+        complaints.append(NotThere("", "no partition matches. List the partitions with: kcli topics describe '*'"))
     return partitions, complaints
 
 
@@ -135,18 +150,18 @@ def parse_time(text: str) -> int:
 
 
 def _numbers(text: str | None) -> Wanted:
-    """Which partitions of any topic are meant by `0,2`; all without a text."""
+    """Selects the partitions of any topic, as in `0,2`; all without a text."""
     if text is None:
         return lambda topic, partition: True
     try:
         numbers = {int(number) for number in text.split(",")}
     except ValueError:
-        raise UsageFailure(f"--partitions {text!r}: must be numbers, as in 0,2") from None
+        raise UsageFailure(f"--partitions {text!r}: must be partition numbers, as in 0,2") from None
     return lambda topic, partition: partition in numbers
 
 
 def wanted_partitions(text: str) -> Wanted:
-    """Which partitions are meant by `a:1,b:0-3,c:5-,d:-3,e,:7`; the upper end of a range is not in it."""
+    """Selects partitions, as in `a:1,b:0-3,c:5-,d:-3,e,:7`. The upper end of a range is excluded."""
     filters = [_filter(piece.strip()) for piece in split_pieces(text)]
     return lambda topic, partition: any(is_wanted(topic, partition) for is_wanted in filters)
 
@@ -154,7 +169,7 @@ def wanted_partitions(text: str) -> Wanted:
 def _filter(piece: str) -> Wanted:
     parsed = PIECE.fullmatch(piece)
     if parsed is None or not piece.strip(":"):
-        raise UsageFailure(f"--topic-partitions {piece!r}: must be written as in a:1, b:0-3, c:5-, d:-3, e or :7")
+        raise UsageFailure(f"--topic-partitions {piece!r}: must be like a:1, b:0-3, c:5-, d:-3, e or :7")
     selection = TopicSelection(parsed["topic"], "--topic-partitions") if parsed["topic"] else None
     low, dash, high = (parsed["partitions"] or "-").partition("-")
     first = int(low or 0)

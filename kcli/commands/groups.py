@@ -1,4 +1,4 @@
-"""`kcli groups`: what kafka-consumer-groups does, and more. `kcli groups --list` works as `kcli groups list` does."""
+"""`kcli groups`: like kafka-consumer-groups, and more. `kcli groups --list` is the same as `kcli groups list`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,18 @@ from kcli.consumer_groups.reset import reset_offsets
 from kcli.consumer_groups.watch import watch
 
 
-@click.group("groups", cls=ActionGroup)
+@click.group(
+    "groups",
+    cls=ActionGroup,
+    examples="""
+    # Show the lag of a group
+    kcli groups describe billing
+    # Watch the lag of all groups
+    kcli groups watch
+    """,
+)
 def command() -> None:
-    """List, describe and watch consumer groups, reset their offsets and delete them."""
+    """List, describe, watch, reset and delete consumer groups."""
 
 
 command.add_command(list_groups)

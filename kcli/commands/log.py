@@ -1,4 +1,4 @@
-"""`kcli log import`: takes over partitions that Apache Kafka, or another broker of ours, wrote."""
+"""`kcli log import`: imports partitions that Apache Kafka, or another kcli broker, wrote."""
 
 from __future__ import annotations
 
@@ -24,20 +24,41 @@ LOCK_FILE = ".lock"
 COLUMNS = ("topic", "partition", "topic_id", "leader_epoch", "action", "source", "directory", "is_clean")
 
 
-@click.group("log", cls=ActionGroup)
+@click.group(
+    "log",
+    cls=ActionGroup,
+    examples="""
+    # Import a topic of two partitions that Apache Kafka wrote
+    kcli log import /var/kafka/orders-0 /var/kafka/orders-1
+    """,
+)
 def command() -> None:
-    """Take over the logs of partitions that another broker wrote."""
+    """Import partitions written by Apache Kafka."""
 
 
-@command.command("import")
+@command.command(
+    "import",
+    examples="""
+    # Import a topic of two partitions that Apache Kafka wrote
+    kcli log import /var/kafka/orders-0 /var/kafka/orders-1
+    # Import a compacted topic, moving its files instead of copying them
+    kcli log import --move --config cleanup.policy=compact /var/kafka/users-0
+    # Import into the log directory of a given broker configuration, without a question
+    kcli log import --server-config server.properties --yes /var/kafka/orders-0
+    """,
+)
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True)
-@click.option("--topic-id", metavar="ID", help="The topic's id, where DIR has no partition.metadata.")
+@click.option("--topic-id", metavar="ID", help="Topic id. Default: the id in DIR/partition.metadata.")
 @click.option(
-    "--config", "configs", multiple=True, metavar="NAME=VALUE", help="A configuration of a topic that is made."
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Configuration of the topics that are created. May be repeated.",
 )
 @click.option("--move", is_flag=True, help="Rename the directories instead of copying them.")
-@click.option("--server-config", metavar="FILE", help="The properties file that the broker is started with.")
-@click.option("--data-dir", metavar="DIR", help="The directory that the broker is started with.")
+@click.option("--server-config", metavar="FILE", help="Properties file of the broker.")
+@click.option("--data-dir", metavar="DIR", help="Data directory of the broker.")
 @yes_option
 @output_option
 def import_command(
@@ -52,13 +73,13 @@ def import_command(
 ) -> None:
     """Import partition directories written by Apache Kafka into the log directory of a stopped broker.
 
-    Each DIR is one partition's, such as /var/kafka/orders-0; name those of all partitions of a topic in one command.
-    They are copied, and stay as they are; with --move they are renamed, which takes a moment on the same file system.
-    Topic, topic id, partition and leader epoch are registered in the metadata store. What Apache Kafka did not shut
-    down cleanly is recovered on the way. After a crash the same command can be given again.
+    Each DIR is a partition directory, such as /var/kafka/orders-0. Name all partitions of a topic in one command. The
+    directories are copied; with --move they are renamed, which is fast within a file system. Topic, topic id, partition
+    and leader epoch are registered in the metadata store. Logs without a clean shutdown are recovered. After a crash,
+    run the same command again.
 
-    Configurations of topics do not lie in their directories: a compacted topic needs --config cleanup.policy=compact,
-    and records older than retention.ms are deleted by the next start unless --config retention.ms says otherwise.
+    Partition directories do not contain topic configurations. A compacted topic needs --config cleanup.policy=compact.
+    The broker deletes records older than its retention at its next start, unless --config retention.ms is given.
     """
     from kcli.properties import parse_properties
     from kcli.server_process import server_properties
@@ -105,7 +126,7 @@ def import_command(
 
 
 class Refusals:
-    """Turns what forbids an import into a failure of the command, in its own words."""
+    """Turns errors that prevent an import into failures of the command."""
 
     def __enter__(self) -> None:
         return None
@@ -120,7 +141,7 @@ class Refusals:
         if isinstance(error, MetadataStoreDeniedError | LogDirsDeniedError):
             raise DeniedFailure(str(error)) from None
         if isinstance(error, LogDirLockedError):
-            raise Failure(f"the broker has to be stopped (kcli server-stop): {error}") from None
+            raise Failure(f"the broker is running. Stop it with: kcli server-stop ({str(error).rstrip('.')})") from None
         if isinstance(error, ImportRefused | MetadataStoreError | CorruptFileError | LogDirsError):
             raise Failure(str(error)) from None
 
@@ -135,19 +156,19 @@ def _parse_id(text: str | None) -> bytes | None:
     except ValueError as error:
         raise UsageFailure(f"--topic-id {text!r}: {error}") from None
     if topic_id == uuid.ZERO:
-        raise UsageFailure("--topic-id: the zero id is no topic's")
+        raise UsageFailure("--topic-id: the zero id is reserved; pass the topic's own id")
     return topic_id
 
 
 def _lock_source(disk: Disk, parent: str) -> int:
-    """Keeps the broker that a log directory belongs to from running meanwhile; -1 where there is none."""
+    """Locks the log directory of the source, so that its broker cannot start; -1 if it has no lock file."""
     lock = os.path.join(parent, LOCK_FILE)
     if not disk.exists(lock):
         return -1
     try:
         return disk.lock(lock)
     except BlockingIOError:
-        raise Failure(f"a broker uses {parent}: stop it before a directory of its is imported") from None
+        raise Failure(f"cannot import from {parent}: a broker uses it. Stop that broker first") from None
 
 
 def _describe(move: Move) -> str:

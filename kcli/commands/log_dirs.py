@@ -1,4 +1,4 @@
-"""`kcli log-dirs describe`: what kafka-log-dirs does."""
+"""`kcli log-dirs describe`: like kafka-log-dirs."""
 
 from __future__ import annotations
 
@@ -24,25 +24,38 @@ if TYPE_CHECKING:
 UNKNOWN_BYTES = -1
 
 
-@click.group("log-dirs", cls=ActionGroup)
+@click.group(
+    "log-dirs",
+    cls=ActionGroup,
+    examples="""
+    # Show the log directories of all brokers
+    kcli log-dirs describe
+    """,
+)
 def command() -> None:
     """Describe the log directories of brokers."""
 
 
-@command.command("describe")
-@click.option(
-    "--broker-list", "broker_ids", metavar="ID,...", shell_complete=complete_brokers, help="Only these brokers."
+@command.command(
+    "describe",
+    examples="""
+    # Show the log directories of all brokers
+    kcli log-dirs describe
+    # Show the size of a topic's partitions on broker 1 as JSON
+    kcli log-dirs describe --broker-list 1 --topic-list orders -o json
+    """,
 )
 @click.option(
-    "--topic-list", metavar="TOPIC,...", shell_complete=complete_topics, help="Only the partitions of these topics."
+    "--broker-list", "broker_ids", metavar="ID,...", shell_complete=complete_brokers, help="Broker ids. Default: all."
 )
+@click.option("--topic-list", metavar="TOPIC,...", shell_complete=complete_topics, help="Topics. Default: all.")
 @bootstrap_server_alone_option
 @command_config_option
 @output_option
 def describe(
     broker_ids: str | None, topic_list: str | None, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
-    """Describe log directories: how full their volumes are, and the size of each partition."""
+    """Describe log directories: size and free space of their volumes, and the size of each partition."""
     from kcore.client.admin.log_dirs import LogDirAdmin
     from kcore.client.admin.results import raise_first, succeeded
     from kcore.client.admin.topics import TopicAdmin
@@ -70,7 +83,7 @@ def _chosen(brokers: list[Node], text: str | None) -> list[Node]:
     if unknown:
         known = ", ".join(str(broker.id) for broker in brokers)
         raise UsageFailure(
-            f"--broker-list: the cluster has no broker {unknown[0]}, only {known}",
+            f"--broker-list: unknown broker {unknown[0]}. Brokers of the cluster: {known}",
             as_kafka="The given brokers do not exist from --broker-list: "
             f"{','.join(map(str, unknown))}. Current existent brokers: {known.replace(' ', '')}",
         )
@@ -78,7 +91,7 @@ def _chosen(brokers: list[Node], text: str | None) -> list[Node]:
 
 
 def _partitions(admin: TopicAdmin, text: str | None) -> tuple[list[TopicPartition] | None, list[NotThere]]:
-    """The partitions of the topics that were named, None for all; and what is to be said of those that are missing."""
+    """The partitions of the named topics (None for all), and failures for missing topics."""
     from kcore.client.admin.results import failures, succeeded
     from kcore.client.metadata.cluster import TopicPartition
 
@@ -128,7 +141,7 @@ def _print_directories(rows: Iterable[Row]) -> None:
 
 
 def _print_as_kafka(rows: Iterable[Row]) -> None:
-    """One line of JSON behind two of text, which scripts cut off."""
+    """Two lines of text, which scripts cut off, and one line of JSON."""
     from kcli.output import to_json
 
     brokers: dict[int, list[dict[str, object]]] = {}

@@ -1,6 +1,6 @@
-"""`kcli partitions elect-leaders`: what kafka-leader-election does (KIP-460).
+"""`kcli partitions elect-leaders`: like kafka-leader-election (KIP-460).
 
-A file names partitions as {"partitions": [{"topic": "orders", "partition": 0}]}.
+A file of partitions is {"partitions": [{"topic": "orders", "partition": 0}]}.
 """
 
 from __future__ import annotations
@@ -26,23 +26,38 @@ ELECTION_TYPES = {PREFERRED: 0, "unclean": 1}
 ELECTION_NOT_NEEDED = 84
 
 
-@click.group("partitions", cls=ActionGroup)
+@click.group(
+    "partitions",
+    cls=ActionGroup,
+    examples="""
+    # Elect the preferred leaders of all partitions
+    kcli partitions elect-leaders --all-topic-partitions
+    """,
+)
 def command() -> None:
     """Elect the leaders of partitions."""
 
 
-@command.command("elect-leaders")
+@command.command(
+    "elect-leaders",
+    examples="""
+    # Elect the preferred leaders of all partitions
+    kcli partitions elect-leaders --all-topic-partitions
+    # Elect a leader for a partition without in-sync replicas, which may lose records
+    kcli partitions elect-leaders --election-type unclean --topic orders --partition 0
+    """,
+)
 @click.option(
     "--election-type",
     type=click.Choice(list(ELECTION_TYPES), case_sensitive=False),
     default=PREFERRED,
     show_default=True,
-    help="The first of its replicas, or any where none in sync is left, which may lose records.",
+    help="preferred: the first replica. unclean: any replica if none is in sync, which may lose records.",
 )
-@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="The topic of --partition.")
-@click.option("--partition", type=click.IntRange(min=0), help="The partition of --topic.")
-@click.option("--path-to-json-file", metavar="FILE", help="A file that names partitions.")
-@click.option("--all-topic-partitions", is_flag=True, help="All partitions that can have an election.")
+@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic of --partition.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Partition of --topic.")
+@click.option("--path-to-json-file", metavar="FILE", help="JSON file of partitions.")
+@click.option("--all-topic-partitions", is_flag=True, help="All partitions of the cluster.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -56,9 +71,9 @@ def elect_leaders(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Elect leaders: of one partition, of those in a file, or of all.
+    """Elect the leaders of one partition, of the partitions in a file, or of all partitions.
 
-    A partition that has the wanted leader already is left as it is.
+    Partitions whose leader is already the right one stay unchanged.
     """
     from kcore.client.admin.partitions import PartitionAdmin
 
@@ -101,13 +116,13 @@ def _print_as_kafka(rows: Iterable[Row], kind: str, failures: Mapping[TopicParti
 def _wanted(
     topic: str | None, partition: int | None, path: str | None, everything: bool
 ) -> list[TopicPartition] | None:
-    """The partitions that are meant; None for all."""
+    """The selected partitions; None for all."""
     from kcore.client.metadata.cluster import TopicPartition
 
     if (topic is not None) + (path is not None) + everything != 1:
-        raise UsageFailure("say which with just one of --topic, --path-to-json-file and --all-topic-partitions")
+        raise UsageFailure("pass exactly one of --topic, --path-to-json-file and --all-topic-partitions")
     if (topic is None) != (partition is None):
-        raise UsageFailure("--topic and --partition name one partition together")
+        raise UsageFailure("--topic and --partition need each other: pass both")
     if topic is not None and partition is not None:
         return [TopicPartition(topic, partition)]
     return None if path is None else _read(path)
@@ -123,4 +138,6 @@ def _read(path: str) -> list[TopicPartition]:
             rows = json.load(file)["partitions"]
             return [TopicPartition(str(row["topic"]), int(row["partition"])) for row in rows]
         except (ValueError, TypeError, KeyError):
-            raise UsageFailure(f'{path}: must be {{"partitions": [{{"topic": "orders", "partition": 0}}]}}') from None
+            raise UsageFailure(
+                f'{path}: not a file of partitions. Expected: {{"partitions": [{{"topic": "orders", "partition": 0}}]}}'
+            ) from None

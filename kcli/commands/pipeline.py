@@ -1,4 +1,4 @@
-"""`kcli pipeline`: runs a pipeline that a TOML file declares, on Spark; or says what it would do."""
+"""`kcli pipeline`: checks, explains and runs a pipeline on Spark, declared in a TOML file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
+from kcli.command import Group
 from kcli.failures import INTERRUPTED, OK, Failure
 from kcli.live_view import live_output_option, show
 from kcli.options import other_cluster, other_cluster_options
@@ -29,24 +30,39 @@ def file_argument(command: Command) -> Command:
     return click.argument("file", type=click.Path(exists=True, dir_okay=False))(command)
 
 
-master_option = click.option("--master", metavar="URL", help="A Spark cluster, instead of what the file says.")
-cluster_options = other_cluster_options("Kafka's brokers, instead of what the file says of its topics.")
+master_option = click.option("--master", metavar="URL", help="Spark master URL. Default: the one in the file.")
+cluster_options = other_cluster_options("Bootstrap servers of all topics. Default: those in the file.")
 
 
-@click.group("pipeline")
+@click.group(
+    "pipeline",
+    cls=Group,
+    examples="""
+    # Check a pipeline, then run it
+    kcli pipeline check flights.toml && kcli pipeline run flights.toml
+    """,
+)
 def command() -> None:
-    """Run pipelines of sources, steps and sinks on Spark, each declared in a TOML file."""
+    """Run pipelines of sources, steps and sinks on Spark. A TOML file declares each pipeline."""
 
 
-@command.command("check")
+@command.command(
+    "check",
+    examples="""
+    # Check a pipeline
+    kcli pipeline check flights.toml
+    # Check it with the topics of another cluster
+    kcli pipeline check flights.toml --bootstrap-server kafka:9092
+    """,
+)
 @file_argument
 @master_option
 @cluster_options
 def check(file: str, master: str | None, bootstrap_server: str | None) -> None:
     """Check whether a pipeline can run, and report all mistakes.
 
-    Checks the file, the options, the topics in the cluster, the SQL and Python steps, columns and types. No record is
-    read. Exit code: 0 without a mistake, 2 with mistakes, 3 if the cluster cannot be reached.
+    Checks the file, options, topics in the cluster, SQL and Python steps, columns and types. No record is read. Exit
+    codes: 0 no mistakes, 2 mistakes, 3 the cluster cannot be reached.
     """
     found = _declared(file, bootstrap_server)
     pipeline = found.pipeline
@@ -54,15 +70,23 @@ def check(file: str, master: str | None, bootstrap_server: str | None) -> None:
         built(session, found)
     parts = ((pipeline.sources, "source"), (pipeline.steps, "step"), (pipeline.sinks, "sink"))
     counted = ", ".join(f"{len(found)} {name}{'' if len(found) == 1 else 's'}" for found, name in parts)
-    click.echo(f"{pipeline.name}: {counted}: all can be run")
+    click.echo(f"{pipeline.name} can run: {counted}")
 
 
-@command.command("plan")
+@command.command(
+    "plan",
+    examples="""
+    # Print the execution plan of a pipeline
+    kcli pipeline plan flights.toml
+    # Print it for a given Spark master
+    kcli pipeline plan flights.toml --master local[2]
+    """,
+)
 @file_argument
 @master_option
 @cluster_options
 def plan(file: str, master: str | None, bootstrap_server: str | None) -> None:
-    """Print what Spark would do for each sink, and the columns that it would be given.
+    """Print Spark's plan and the columns of each sink.
 
     The pipeline is checked first, as by `kcli pipeline check`.
     """
@@ -74,11 +98,19 @@ def plan(file: str, master: str | None, bootstrap_server: str | None) -> None:
             click.echo(f"== {sink.name}: {sink.input} to {sink.format}, {sink.mode}")
             for field in frame.schema.fields:
                 click.echo(f"   {field.name}: {field.dataType.simpleString()}")
-            # Spark explains a stream whose plan is analysed; that of a SQL text is not, and would be refused.
+            # Spark explains only streams with an analysed plan, which that of an SQL text is not.
             frame.select("*").explain(mode="formatted")
 
 
-@command.command("run")
+@command.command(
+    "run",
+    examples="""
+    # Run a pipeline
+    kcli pipeline run flights.toml
+    # Run it against another cluster and serve metrics for Prometheus
+    kcli pipeline run flights.toml --bootstrap-server kafka:9092 --metrics-port 9405
+    """,
+)
 @file_argument
 @master_option
 @cluster_options
@@ -87,9 +119,9 @@ def plan(file: str, master: str | None, bootstrap_server: str | None) -> None:
     "--metrics-port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Serve metrics over HTTP, at /metrics, in Prometheus' text format; 0 takes a free port.",
+    help="Serve Prometheus metrics at http://HOST:PORT/metrics; 0 chooses a free port. Default: no metrics.",
 )
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, metavar="HOST", help="Where to serve them.")
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, metavar="HOST", help="Address for metrics.")
 def run(
     file: str,
     master: str | None,
@@ -100,10 +132,10 @@ def run(
 ) -> int:
     """Run a pipeline until its streams end, or until Ctrl-C or SIGTERM.
 
-    The pipeline is checked first, as by `kcli pipeline check`. The rows of a console sink are printed to stdout; on a
-    terminal the live view is below them. With -o jsonl stdout has JSON alone, and rows go to stderr.
+    The pipeline is checked first, as by `kcli pipeline check`. Console sinks print their rows to stdout, above the live
+    view of a terminal. With -o jsonl, stdout contains JSON only, and rows go to stderr.
 
-    The first Ctrl-C lets every batch finish. A second one does not wait for batches. The next run goes on from the
+    The first Ctrl-C finishes the current batches. A second one does not wait for them. The next run continues from the
     checkpoint.
     """
     from kspark.pipeline.findings import PipelineError
@@ -127,13 +159,13 @@ def run(
                 running.start()
                 show(views(running), screen, output, f"{pipeline.name}: waiting for the first batch", below_output=True)
                 if interrupted:
-                    click.echo(f"{pipeline.name}: finishing its batches; Ctrl-C again cuts them off", err=True)
+                    click.echo(f"{pipeline.name}: finishing its batches. Press Ctrl-C again to abort them", err=True)
                 is_whole = running.stop()
         except PipelineError as error:
             raise Failure(f"{file}: {error}") from None
     if not interrupted:
         return OK
-    how = "every batch was finished" if is_whole else "a batch was cut off, and is made again by the next run"
+    how = "all batches are finished" if is_whole else "a batch was aborted; the next run repeats it"
     click.echo(f"{pipeline.name}: stopped; {how}", err=True)
     return INTERRUPTED
 
@@ -145,7 +177,7 @@ def _declared(file: str, bootstrap_server: str | None) -> Declared:
 
 @contextmanager
 def _ending(running: Run) -> Iterator[list[int]]:
-    """Lets the first signal end the run; it is listed. Nothing is raised into a call that Spark is answering."""
+    """Ends the run at the first signal, which is added to the list. No exception interrupts a call to Spark."""
     signals: list[int] = []
 
     def end(number: int, _: object) -> None:

@@ -1,9 +1,10 @@
-"""`kcli quotas`: what kafka-configs does with the entity types users, clients and ips (KIP-546, KIP-612)."""
+"""`kcli quotas`: like kafka-configs with the entity types users, clients and ips (KIP-546, KIP-612)."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command, Group
 from kcli.completion import complete_quotas
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from kcli.output import Row
 
-# The entity types of kafka-configs, as the protocol names them and as kafka-configs shows them.
+# The entity types of kafka-configs, their names in the protocol, and how kafka-configs prints them.
 PROTOCOL_TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 SHOWN_TYPES = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 ALTERED_TYPES = {"user": "user", "client-id": "client", "ip": "ip"}
@@ -25,8 +26,8 @@ DEFAULT_NAME = "<default>"
 MATCH_EXACT, MATCH_DEFAULT, MATCH_SPECIFIED = 0, 1, 2
 
 
-class EntityCommand(click.Command):
-    """Keeps the order of --entity-name and --entity-default, which belong to the entity types one by one."""
+class EntityCommand(Command):
+    """Keeps the order of --entity-name and --entity-default, because the first one belongs to the first entity type."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         named = [f"--entity-name={DEFAULT_NAME}" if word == "--entity-default" else word for word in args]
@@ -34,40 +35,64 @@ class EntityCommand(click.Command):
 
 
 def entity_options(function: Any) -> Any:
-    """Who is meant, as kafka-configs has it said."""
+    """The options of kafka-configs that name an entity."""
     for option in (
         click.option(
             "--entity-type",
             "types",
             multiple=True,
             type=click.Choice(list(PROTOCOL_TYPES)),
-            help="Whom the quotas are for; users and clients may be given together.",
+            help="Entity type of the quotas; users and clients can be combined. May be repeated.",
         ),
-        click.option("--entity-name", "names", multiple=True, metavar="NAME", help="For each type in turn."),
-        click.option("--entity-default", "ignored", is_flag=True, help="Instead of a name: everyone without one."),
+        click.option(
+            "--entity-name",
+            "names",
+            multiple=True,
+            metavar="NAME",
+            help="Entity name, in the order of the types.",
+        ),
+        click.option("--entity-default", "ignored", is_flag=True, help="Default quotas, instead of --entity-name."),
         click.option("--user", metavar="NAME", help="Short for --entity-type users --entity-name NAME."),
-        click.option("--client", metavar="NAME", help="Likewise for a client id."),
-        click.option("--ip", metavar="ADDRESS", help="Likewise for an address."),
+        click.option("--client", metavar="ID", help="Short for --entity-type clients --entity-name ID."),
+        click.option("--ip", metavar="ADDRESS", help="Short for --entity-type ips --entity-name ADDRESS."),
         click.option("--user-defaults", is_flag=True, help="Short for --entity-type users --entity-default."),
-        click.option("--client-defaults", is_flag=True, help="Likewise for client ids."),
-        click.option("--ip-defaults", is_flag=True, help="Likewise for addresses."),
+        click.option("--client-defaults", is_flag=True, help="Short for --entity-type clients --entity-default."),
+        click.option("--ip-defaults", is_flag=True, help="Short for --entity-type ips --entity-default."),
     )[::-1]:
         function = option(function)
     return function
 
 
-@click.group("quotas")
+@click.group(
+    "quotas",
+    cls=Group,
+    examples="""
+    # Show all quotas
+    kcli quotas describe
+    # Limit what a user may write to 1 MiB per second
+    kcli quotas alter --user alice --add-config producer_byte_rate=1048576
+    """,
+)
 def command() -> None:
-    """Describe and alter the quotas of users, client ids and addresses."""
+    """Describe and alter the quotas of users, client ids and IP addresses."""
 
 
-@command.command("describe", cls=EntityCommand)
+@command.command(
+    "describe",
+    cls=EntityCommand,
+    examples="""
+    # Show all quotas
+    kcli quotas describe
+    # Show the quotas of a user as JSON
+    kcli quotas describe --user alice -o json
+    """,
+)
 @entity_options
 @bootstrap_server_option
 @command_config_option
 @output_option
 def describe(bootstrap_server: str, command_config: str | None, output: str, **who: Any) -> None:
-    """Print quotas: all of them, or those of one kind of entity, or of one entity."""
+    """Describe quotas: all of them, those of an entity type, or those of one entity."""
     from kcore.client.admin.client_quotas import ClientQuotaAdmin
 
     components = [
@@ -87,10 +112,21 @@ def describe(bootstrap_server: str, command_config: str | None, output: str, **w
     write_rows(rows, output, _print_quotas)
 
 
-@command.command("alter", cls=EntityCommand)
+@command.command(
+    "alter",
+    cls=EntityCommand,
+    examples="""
+    # Limit what a user may write to 1 MiB per second
+    kcli quotas alter --user alice --add-config producer_byte_rate=1048576
+    # Remove a limit of a client id of a user
+    kcli quotas alter --user alice --client app --delete-config consumer_byte_rate
+    # Limit new connections from any IP address to 10 per second
+    kcli quotas alter --ip-defaults --add-config connection_creation_rate=10
+    """,
+)
 @entity_options
-@click.option("--add-config", metavar="KEY=VALUE[,...]", shell_complete=complete_quotas, help="Quotas to set.")
-@click.option("--delete-config", metavar="KEY[,...]", shell_complete=complete_quotas, help="Quotas to remove.")
+@click.option("--add-config", metavar="NAME=VALUE,...", shell_complete=complete_quotas, help="Quotas to set.")
+@click.option("--delete-config", metavar="NAME,...", shell_complete=complete_quotas, help="Quotas to remove.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -104,14 +140,15 @@ def alter(
 ) -> None:
     """Set and remove quotas of one entity.
 
-    Of users and client ids: producer_byte_rate and consumer_byte_rate (bytes a second), request_percentage (of one
-    thread), controller_mutation_rate (partitions a second). Of addresses: connection_creation_rate.
+    Users and client ids: producer_byte_rate and consumer_byte_rate (bytes per second), request_percentage (percent of
+    one thread), controller_mutation_rate (partitions per second). IP addresses: connection_creation_rate (connections
+    per second).
     """
     from kcore.client.admin.client_quotas import ClientQuotaAdmin, QuotaChange
 
     named = entity(**who)
     if not named or "" in named.values():
-        raise UsageFailure("--entity-name or --entity-default must be given for each --entity-type")
+        raise UsageFailure("an entity has no name: pass --entity-name or --entity-default for each --entity-type")
     quotas = changes(add_config, delete_config)
     with connect(bootstrap_server, read_properties(command_config)) as client:
         [error] = ClientQuotaAdmin(client).alter_client_quotas([QuotaChange(named, quotas)])
@@ -131,9 +168,9 @@ def entity(
     ip_defaults: bool,
     ignored: bool,
 ) -> dict[str, str | None]:
-    """Names by the protocol's types: None for the default, empty where none was given."""
+    """Names by protocol type: None for the default, empty if no name is given."""
     if len(names) > len(types):
-        raise UsageFailure("--entity-name or --entity-default: there are more of them than of --entity-type")
+        raise UsageFailure("more names than types: pass one --entity-type for each --entity-name and --entity-default")
     stated = list(zip(types, [*names, *[""] * (len(types) - len(names))], strict=True))
     stated += [(kind, name) for kind, name in (("users", user), ("clients", client), ("ips", ip)) if name is not None]
     defaults = (("users", user_defaults), ("clients", client_defaults), ("ips", ip_defaults))
@@ -141,15 +178,15 @@ def entity(
     found: dict[str, str | None] = {}
     for kind, name in stated:
         if PROTOCOL_TYPES[kind] in found:
-            raise UsageFailure(f"the entity type {kind} is given twice")
+            raise UsageFailure(f"entity type {kind}: given twice; remove one")
         found[PROTOCOL_TYPES[kind]] = None if name == DEFAULT_NAME else name
     if "ip" in found and len(found) > 1:
-        raise UsageFailure("the entity type ips cannot be combined with others")
+        raise UsageFailure("entity type ips cannot be combined with others: remove the others")
     return found
 
 
 def changes(add_config: str | None, delete_config: str | None) -> dict[str, float | None]:
-    """What is set, and None for what is removed; UsageFailure for what is neither."""
+    """Quotas to set, and None for quotas to remove. Raises UsageFailure for invalid pairs."""
     quotas: dict[str, float | None] = {}
     for pair in (add_config or "").split(","):
         key, equals, value = (part.strip() for part in pair.partition("="))
@@ -160,19 +197,19 @@ def changes(add_config: str | None, delete_config: str | None) -> dict[str, floa
         except ValueError:
             equals = ""
         if not equals or not key:
-            raise UsageFailure(f"--add-config {pair!r}: must be written KEY=NUMBER, as in producer_byte_rate=1048576")
+            raise UsageFailure(f"--add-config {pair!r}: not of the form NAME=NUMBER, as in producer_byte_rate=1048576")
     for key in (delete_config or "").split(","):
         if key.strip() in quotas:
-            raise UsageFailure(f"{key.strip()} is to be set and removed at once")
+            raise UsageFailure(f"{key.strip()} is in both --add-config and --delete-config: remove one")
         if key.strip():
             quotas[key.strip()] = None
     if not quotas:
-        raise UsageFailure("one of --add-config and --delete-config must say what to change")
+        raise UsageFailure("nothing to change: pass --add-config or --delete-config")
     return quotas
 
 
 def shown_name(name: str | None) -> str | None:
-    """The name in an answer: `<default>` for everyone without a quota of their own, None for a type not meant."""
+    """The name in the output: `<default>` for the default entity, None for other entity types."""
     return DEFAULT_NAME if name is None else name or None
 
 
@@ -188,7 +225,7 @@ def _print_altered(rows: Iterable[Row]) -> None:
 
 
 def _print_altered_as_kafka(rows: Iterable[Row]) -> None:
-    """kafka-configs names the first entity only."""
+    """kafka-configs prints the first entity only."""
     for row in rows:
         for kind, shown in ALTERED_TYPES.items():
             name = row[kind.replace("-", "_")]
@@ -203,7 +240,7 @@ def _print_altered_as_kafka(rows: Iterable[Row]) -> None:
 
 
 def _shown(row: Row) -> str:
-    """As kafka-configs names an entity."""
+    """The entity in the notation of kafka-configs."""
     parts = []
     for kind, shown in SHOWN_TYPES.items():
         name = row[kind.replace("-", "_")]

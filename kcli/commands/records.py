@@ -1,6 +1,6 @@
-"""`kcli records delete`: what kafka-delete-records does.
+"""`kcli records delete`: like kafka-delete-records.
 
-The file says before which offset each partition is emptied, -1 for all that is readable:
+The file names partitions, and the offset before which records are deleted; -1 deletes all records:
 
     {"partitions": [{"topic": "orders", "partition": 0, "offset": 1500}], "version": 1}
 """
@@ -29,13 +29,28 @@ MAX_OFFSET = 2**63 - 1
 MAX_PARTITION = 2**31 - 1
 
 
-@click.group("records", cls=ActionGroup)
+@click.group(
+    "records",
+    cls=ActionGroup,
+    examples="""
+    # Delete the records before the offsets of a file
+    kcli records delete --offset-json-file offsets.json
+    """,
+)
 def command() -> None:
     """Delete records from the start of partitions."""
 
 
-@command.command("delete")
-@click.option("--offset-json-file", metavar="FILE", required=True, help="Partitions and offsets; - is stdin.")
+@command.command(
+    "delete",
+    examples="""
+    # Delete the records before the offsets of a file
+    kcli records delete --offset-json-file offsets.json
+    # Delete all records of a partition, without a question
+    echo '{"partitions": [{"topic":"t","partition":0,"offset":-1}]}' | kcli records delete --offset-json-file - -y
+    """,
+)
+@click.option("--offset-json-file", metavar="FILE", required=True, help="JSON file of offsets; - is stdin.")
 @yes_option
 @bootstrap_server_option
 @command_config_option
@@ -43,8 +58,8 @@ def command() -> None:
 def delete(offset_json_file: str, yes: bool, bootstrap_server: str, command_config: str | None, output: str) -> None:
     """Delete the records before an offset of each partition.
 
-    The file holds {"partitions": [{"topic": "orders", "partition": 0, "offset": 1500}], "version": 1}; the offset -1
-    stands for everything that consumers can read.
+    The file contains {"partitions": [{"topic": "orders", "partition": 0, "offset": 1500}], "version": 1}. Offset -1
+    deletes all records that consumers can read.
     """
     from kcore.client.admin.records import RecordAdmin
     from kcore.client.admin.results import failures, succeeded
@@ -76,7 +91,7 @@ def _print_deleted(rows: Iterable[Row]) -> None:
 
 
 def _print_as_kafka(rows: Iterable[Row], refused: Mapping[TopicPartition, Exception]) -> None:
-    """What was refused stands among what was done."""
+    """Errors are printed between the results."""
     from kcore.client.errors import broker_message
 
     click.echo("Executing records delete operation\nRecords delete operation completed:")
@@ -86,7 +101,7 @@ def _print_as_kafka(rows: Iterable[Row], refused: Mapping[TopicPartition, Except
 
 
 def read_offsets(path: str) -> dict[TopicPartition, int]:
-    """The offsets of a file; UsageFailure names what is wrong with it."""
+    """Reads the offsets of a file. Raises UsageFailure for an invalid file."""
     import json
 
     from kcore.client.metadata.cluster import TopicPartition
@@ -97,17 +112,17 @@ def read_offsets(path: str) -> dict[TopicPartition, int]:
         except ValueError as error:
             raise UsageFailure(f"{path}: not JSON ({error})") from None
     if not isinstance(content, dict) or content.get("version", FILE_VERSION) != FILE_VERSION:
-        raise UsageFailure(f'{path}: must be {{"partitions": [...], "version": {FILE_VERSION}}}')
+        raise UsageFailure(f'{path}: wrong format. Expected: {{"partitions": [...], "version": {FILE_VERSION}}}')
     entries = content.get("partitions")
     if not isinstance(entries, list) or not entries:
-        raise UsageFailure(f'{path}: "partitions" must be a list with something in it')
+        raise UsageFailure(f'{path}: "partitions" must be a list that is not empty')
     offsets: dict[TopicPartition, int] = {}
     for entry in entries:
         partition = TopicPartition(
             _field(path, entry, "topic", str), _number(path, entry, "partition", 0, MAX_PARTITION)
         )
         if partition in offsets:
-            raise UsageFailure(f"{path}: partition {partition} stands there twice")
+            raise UsageFailure(f"{path}: partition {partition}: given twice; remove one")
         offsets[partition] = _number(path, entry, "offset", -1, MAX_OFFSET)
     return offsets
 
@@ -115,12 +130,12 @@ def read_offsets(path: str) -> dict[TopicPartition, int]:
 def _field(path: str, entry: Any, name: str, kind: type) -> Any:
     value = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise UsageFailure(f"{path}: {entry!r} needs topic, partition and offset")
+        raise UsageFailure(f"{path}: {entry!r}: must have topic, partition and offset")
     return value
 
 
 def _number(path: str, entry: Any, name: str, low: int, high: int) -> int:
     value = _field(path, entry, name, int)
     if not low <= value <= high:
-        raise UsageFailure(f"{path}: {name} {value} must lie between {low} and {high}")
+        raise UsageFailure(f"{path}: {name} {value}: must be between {low} and {high}")
     return int(value)

@@ -1,31 +1,54 @@
 """`kcli server-start`: runs a broker in this process until SIGINT or SIGTERM.
 
-One line on stdout says that it serves; everything else goes to stderr. Without a properties file the broker listens on
-the loopback interface only, because it knows no passwords then; with one, what the file says holds, as in Kafka.
+One line on stdout says that the broker serves; everything else goes to stderr. Without a properties file the broker
+listens on the loopback interface only, because it has no passwords then. With a file, its listeners apply, as in Kafka.
 """
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.failures import UsageFailure
 from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
 
 
-@click.command("server-start")
+@click.command(
+    "server-start",
+    cls=Command,
+    examples="""
+    # Start a broker on 127.0.0.1:9092
+    kcli server-start
+    # Start a broker with a configuration file of Apache Kafka
+    kcli server-start server.properties
+    # Start a broker on a free port, with its own data directory and metrics
+    kcli server-start --data-dir /tmp/kcli --port 0 --override metrics.port=9404
+    """,
+)
 @click.argument("properties_file", metavar="[SERVER.PROPERTIES]", required=False)
-@click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", help="Set a property, over the file.")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Property that takes precedence over the file. May be repeated.",
+)
 @click.option(
     "--data-dir",
     metavar="DIR",
-    help="Where the logs are kept. Default: log.dirs of the file, or else $KCLI_DATA_DIR, or else ~/.local/share/kcli.",
+    help="Directory for logs. Default: log.dirs of the file, $KCLI_DATA_DIR, or ~/.local/share/kcli.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Port to listen on; 0 chooses a free port. Default: 9092, or the port in the file.",
+)
 @click.option(
     "--rebuild-metadata",
     is_flag=True,
-    help="Where the metadata store is lost or damaged: make topics, their ids and partitions known again from the log "
-    "directories. Configurations and quotas cannot be recovered; a sound store is used as it is.",
+    help="Rebuild a lost or damaged metadata store: restore topics, topic ids and partitions from the log directories. "
+    "Configurations and quotas cannot be restored. An intact store is not changed.",
 )
 @click.option("-daemon", "daemon", is_flag=True, hidden=True)
 @click.option(
@@ -34,7 +57,7 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
     type=click.Choice([TABLE, JSON, JSON_LINES]),
     default=TABLE,
     show_default=True,
-    help="How to print the line that says that the broker serves.",
+    help="Output format of the line that says that the broker serves.",
 )
 def command(
     properties_file: str | None,
@@ -47,9 +70,11 @@ def command(
 ) -> int:
     """Start a broker and serve until it is stopped.
 
-    SERVER.PROPERTIES is a configuration file of Apache Kafka, in ZooKeeper's or KRaft's form; without one every
-    setting has its default, and the broker listens on 127.0.0.1. Ctrl-C, SIGTERM or `kcli server-stop` end it.
+    SERVER.PROPERTIES is a configuration file of Apache Kafka, for ZooKeeper or KRaft. Without it, all settings have
+    their defaults, and the broker listens on 127.0.0.1. Stop it with Ctrl-C, SIGTERM or `kcli server-stop`.
     """
     if daemon:
-        raise UsageFailure("-daemon: the broker stays in the foreground; put it under systemd, or behind `&`")
+        raise UsageFailure(
+            "-daemon is not supported: the broker runs in the foreground. Use systemd, or append & to the command"
+        )
     return serve(ServerArguments(properties_file, overrides, data_dir, port, output, rebuild_metadata))

@@ -1,6 +1,6 @@
-"""`kcli server-stop`: asks the broker of a data directory to stop, and waits until it has.
+"""`kcli server-stop`: asks the broker of a data directory to stop, and waits until it has stopped.
 
-The broker is named by a pidfd taken before its identity is checked, so that the signal cannot reach a stranger.
+The process is opened as a pidfd before its identity is checked, so that the signal cannot reach another process.
 """
 
 from __future__ import annotations
@@ -11,22 +11,39 @@ import signal
 
 import click
 
+from kcli.command import Command
 from kcli.data_directory import default_data_directory, read_serving_pid
 from kcli.failures import UnreachableFailure
 from kcli.output import TABLE, output_option, write_object
 from kcli.properties import read_properties
 
 
-@click.command("server-stop")
+@click.command(
+    "server-stop",
+    cls=Command,
+    examples="""
+    # Stop the broker of the default data directory
+    kcli server-stop
+    # Stop the broker of another directory, and wait for up to five minutes
+    kcli server-stop --data-dir /tmp/kcli --timeout 300
+    """,
+)
 @click.argument("properties_file", metavar="[SERVER.PROPERTIES]", required=False)
-@click.option("--data-dir", metavar="DIR", help="The directory that the broker was started with.")
-@click.option("--timeout", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Seconds to wait.")
+@click.option("--data-dir", metavar="DIR", help="Data directory of the broker. Default: log.dirs of the file.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Maximum wait for the broker's end, in seconds.",
+)
 @output_option
 def command(properties_file: str | None, data_dir: str | None, timeout: float, output: str) -> None:
     """Stop the broker that serves a data directory.
 
-    The broker finishes what is in flight, flushes and closes its logs; the command returns when it has ended. When
-    none serves the directory, the command says so and succeeds.
+    The broker completes requests in flight, flushes and closes its logs. The command returns when the broker has ended.
+    It also succeeds if no broker serves the directory.
     """
     directory = directory_of(properties_file, data_dir)
     pid = stop_broker(directory, timeout)
@@ -39,7 +56,7 @@ def command(properties_file: str | None, data_dir: str | None, timeout: float, o
 
 
 def directory_of(properties_file: str | None, data_dir: str | None) -> str:
-    """The data directory that is meant."""
+    """The data directory of the arguments."""
     if data_dir is not None:
         return os.path.abspath(data_dir)
     properties = read_properties(properties_file)
@@ -48,7 +65,7 @@ def directory_of(properties_file: str | None, data_dir: str | None) -> str:
 
 
 def stop_broker(directory: str, timeout_s: float) -> int | None:
-    """Stops whoever serves the directory; None when nobody does."""
+    """Stops the broker of the directory and returns its process id; None if there is no broker."""
     pid = read_serving_pid(directory)
     if pid is None:
         return None
@@ -64,8 +81,8 @@ def stop_broker(directory: str, timeout_s: float) -> int | None:
         poller.register(descriptor, select.POLLIN)
         if not poller.poll(timeout_s * 1000):
             raise UnreachableFailure(
-                f"{directory}: the broker (pid {pid}) has not stopped within {timeout_s:g} s; wait with a longer "
-                "--timeout, or end it with kill -9: its logs are recovered at the next start"
+                f"{directory}: the broker (pid {pid}) did not stop within {timeout_s:g} s. Wait longer with --timeout, "
+                f"or end it with: kill -9 {pid} (it recovers its logs at the next start)"
             )
     finally:
         os.close(descriptor)

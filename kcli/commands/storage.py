@@ -1,6 +1,6 @@
-"""`kcli storage`: what kafka-storage does: ids for clusters, and `meta.properties` in log directories.
+"""`kcli storage`: like kafka-storage, cluster ids and `meta.properties` in log directories.
 
-A broker formats what it starts in by itself. Formatting beforehand gives a cluster an id of one's own.
+A broker formats its log directories at its first start. Format them before to choose the cluster id.
 """
 
 from __future__ import annotations
@@ -21,22 +21,37 @@ if TYPE_CHECKING:
 
 UUID_BYTES = 16
 
-config_option = click.option("-c", "--config", metavar="FILE", required=True, help="The broker's properties file.")
+config_option = click.option("-c", "--config", metavar="FILE", required=True, help="Properties file of the broker.")
 
 
-@click.group("storage", cls=ActionGroup)
+@click.group(
+    "storage",
+    cls=ActionGroup,
+    examples="""
+    # Format the log directories of a broker with a new cluster id
+    kcli storage format --config server.properties --cluster-id "$(kcli storage random-uuid)"
+    """,
+)
 def command() -> None:
-    """Make cluster ids, format log directories and say what they are formatted as."""
+    """Generate cluster ids, and format and inspect log directories."""
 
 
-@command.command("random-uuid")
+@command.command(
+    "random-uuid",
+    examples="""
+    # Print a new cluster id
+    kcli storage random-uuid
+    # Print it as JSON
+    kcli storage random-uuid -o json
+    """,
+)
 @output_option
 def random_uuid(output: str) -> None:
-    """Print a new id for a cluster."""
+    """Print a new cluster id."""
     from kcore import uuid
 
     text = "-"
-    while text.startswith("-"):  # which a command line would take for an option
+    while text.startswith("-"):  # would look like an option on a command line
         text = uuid.to_text(os.urandom(UUID_BYTES))
     if output in (TABLE, KAFKA):
         click.echo(text)
@@ -44,13 +59,21 @@ def random_uuid(output: str) -> None:
         write_object({"uuid": text})
 
 
-@command.command("info")
+@command.command(
+    "info",
+    examples="""
+    # Show how the log directories of a broker are formatted
+    kcli storage info --config server.properties
+    # Show it as JSON
+    kcli storage info --config server.properties -o json
+    """,
+)
 @config_option
 @output_option
 def info(config: str, output: str) -> None:
-    """Say what the log directories of a configuration are formatted as.
+    """Show the cluster id and the broker id of log directories.
 
-    The exit code is 1 where one is not formatted, or not for the same cluster as the others.
+    The exit code is 1 if a directory is not formatted, or if the directories belong to different clusters.
     """
     directories = log_directories(config)
     found = {directory: _read(directory) for directory in directories}
@@ -98,13 +121,23 @@ def _print_as_kafka(found: dict[str, MetaProperties | None], problems: list[str]
         click.echo("")
 
 
-@command.command("format")
+@command.command(
+    "format",
+    examples="""
+    # Format the log directories of a broker with a new cluster id
+    kcli storage format --config server.properties --cluster-id "$(kcli storage random-uuid)"
+    # Format a log directory that was added to the configuration
+    kcli storage format --config server.properties --cluster-id ZmFrZWNsdXN0ZXJpZDAwMA --ignore-formatted
+    """,
+)
 @config_option
-@click.option("-t", "--cluster-id", required=True, metavar="ID", help="The id, as `kcli storage random-uuid` makes it.")
-@click.option("-g", "--ignore-formatted", is_flag=True, help="Pass over directories that are formatted already.")
+@click.option(
+    "-t", "--cluster-id", required=True, metavar="ID", help="Cluster id, as printed by `kcli storage random-uuid`."
+)
+@click.option("-g", "--ignore-formatted", is_flag=True, help="Skip directories that are already formatted.")
 @output_option
 def format_directories(config: str, cluster_id: str, ignore_formatted: bool, output: str) -> None:
-    """Format the log directories of a configuration for a cluster, before its broker starts for the first time."""
+    """Format the log directories of a broker before its first start."""
     from kcore import uuid
     from kcore.platform.real_disk import RealDisk
     from kcore.storage.meta_properties import MetaProperties, write_meta_properties
@@ -142,12 +175,12 @@ def _print_formatted(rows: object) -> None:
 def _node_id(properties: dict[str, str]) -> int:
     text = properties.get("node.id", properties.get("broker.id", "1"))
     if not text.strip().isdecimal():
-        raise UsageFailure(f"node.id={text}: must be a whole number from 0 on")
+        raise UsageFailure(f"node.id={text}: must be a whole number that is not negative")
     return int(text)
 
 
 def log_directories(config: str) -> list[str]:
-    """The directories that a properties file names, or the default one."""
+    """The log directories in a properties file, or the default data directory."""
     from kcli.data_directory import default_data_directory
 
     properties = read_properties(config)

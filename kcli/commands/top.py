@@ -1,4 +1,4 @@
-"""`kcli top`: what a broker is doing at the moment, out of its metrics."""
+"""`kcli top`: the activity of a broker, from its metrics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from kcli.broker_connection import wait_options, wait_s
+from kcli.command import Command
 from kcli.live_view import interval_option, iterations_option, live_output_option, readings, rows_option, show
 
 TYPE_CHECKING = False
@@ -19,14 +20,25 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:9404/metrics"
 
 
-@click.command("top")
+@click.command(
+    "top",
+    cls=Command,
+    examples="""
+    # Show the activity of a broker that was started with --override metrics.port=9404
+    kcli top
+    # Print one view as JSON, over 10 seconds
+    kcli top --interval 10 --iterations 1 -o jsonl
+    # Show another broker, with up to 30 topics and groups
+    kcli top --metrics-url http://kafka:9404/metrics --rows 30
+    """,
+)
 @click.option(
     "--metrics-url",
     envvar="KCLI_METRICS_URL",
     default=DEFAULT_URL,
     show_default=True,
     metavar="URL",
-    help="Where the broker serves its metrics (metrics.host and metrics.port).",
+    help="URL of the broker's metrics (metrics.host and metrics.port).",
 )
 @wait_options
 @interval_option
@@ -34,10 +46,10 @@ DEFAULT_URL = "http://127.0.0.1:9404/metrics"
 @rows_option(10)
 @live_output_option
 def command(metrics_url: str, interval: float, iterations: int, rows: int, output: str) -> None:
-    """Show throughput, requests and their times, topics, and consumer groups with their lag, live.
+    """Show the activity of a broker, live: throughput, request times, topics, and the lag of consumer groups.
 
-    The broker has to serve metrics: kcli server-start --override metrics.port=9404. Rates and percentiles are those of
-    the interval between two readings. Ctrl-C ends it.
+    The broker must serve metrics: kcli server-start --override metrics.port=9404. Rates and percentiles cover the time
+    between two views. Ctrl-C ends it.
     """
     show(
         take_views(metrics_url, interval, iterations),

@@ -1,4 +1,4 @@
-"""`kcli topics`: what kafka-topics does. `kcli topics --list` works as `kcli topics list` does."""
+"""`kcli topics`: like kafka-topics. `kcli topics --list` is the same as `kcli topics list`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kcli.output import output_option, print_nothing, write_rows
 from kcli.properties import parse_properties, read_properties
 from kcli.topic_description import describe
 from kcli.topic_selection import (
+    TOPIC_NAME_RULE,
     TopicSelection,
     exclude_internal_option,
     find_topics,
@@ -29,37 +30,66 @@ if TYPE_CHECKING:
     from kcli.output import Row
 
 TOPIC_ALREADY_EXISTS = 36
-# What kafka-topics says of a name with either in it, since metrics have the one in the place of the other.
+# kafka-topics prints this for names with either character, because metric names replace one by the other.
 COLLISION_WARNING = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
     "To avoid issues it is best to use either, but not both."
 )
 
 topic_option = click.option(
-    "--topic", "topic_option", metavar="TOPIC", shell_complete=complete_topics, help="The topic, or several: a,b,c."
+    "--topic", "topic_option", metavar="TOPIC,...", shell_complete=complete_topics, help="Topics to create."
 )
 
 
-@click.group("topics", cls=ActionGroup)
+@click.group(
+    "topics",
+    cls=ActionGroup,
+    examples="""
+    # Create a topic with six partitions
+    kcli topics create orders --partitions 6
+    # List the topics
+    kcli topics list
+    """,
+)
 def command() -> None:
     """Create, alter, list, describe and delete topics."""
 
 
-@command.command("create")
+@command.command(
+    "create",
+    examples="""
+    # Create a topic with six partitions
+    kcli topics create orders --partitions 6
+    # Create a compacted topic, unless it exists
+    kcli topics create users --config cleanup.policy=compact --if-not-exists
+    """,
+)
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topic_option
-@click.option("--partitions", type=click.IntRange(1, 2**31 - 1), help="Default: num.partitions of the broker.")
-@click.option("--replication-factor", type=click.IntRange(1, 2**15 - 1), help="Default: the broker's.")
-@click.option("--replica-assignment", metavar="ID:ID,...", help="The brokers of each partition, the leader first.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 2**31 - 1),
+    metavar="N",
+    help="Number of partitions. Default: the broker's num.partitions.",
+)
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(1, 2**15 - 1),
+    metavar="N",
+    help="Number of replicas per partition. Default: the broker's default.replication.factor.",
+)
+@click.option(
+    "--replica-assignment", metavar="ID:ID,...", help="Broker ids of each partition, with the preferred leader first."
+)
 @click.option(
     "--config",
     "configs",
     multiple=True,
     metavar="NAME=VALUE",
     shell_complete=complete_configs,
-    help="A configuration of the topic.",
+    help="Topic configuration. May be repeated.",
 )
-@click.option("--if-not-exists", is_flag=True, help="Succeed when the topic is there already.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed if the topic exists.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -75,7 +105,7 @@ def create(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Create a topic."""
+    """Create topics."""
     from kcore.client.admin.results import failures as failures_of
     from kcore.client.admin.topics import NewTopic, TopicAdmin
     from kcore.errors import KafkaError
@@ -83,7 +113,7 @@ def create(
     names = _names(topic_argument, topic_option)
     assignment = _parse_assignment(replica_assignment)
     if assignment and (partitions is not None or replication_factor is not None):
-        raise UsageFailure("--replica-assignment says how many partitions and replicas there are; leave those out")
+        raise UsageFailure("--replica-assignment excludes --partitions and --replication-factor: remove them")
     overrides = parse_properties(configs, "--config")
     topics = [NewTopic(name, partitions or -1, replication_factor or -1, overrides, assignment) for name in names]
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -117,14 +147,28 @@ def _print_created_as_kafka(rows: Iterable[Row]) -> None:
             click.echo(f"Created topic {row['topic']}.")
 
 
-@command.command("alter")
+@command.command(
+    "alter",
+    examples="""
+    # Add partitions to a topic until it has twelve
+    kcli topics alter orders --partitions 12
+    # Do the same for all topics whose names start with orders-
+    kcli topics alter 'orders-*' --partitions 12
+    """,
+)
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topics_option
-@click.option("--partitions", type=click.IntRange(1, 2**31 - 1), required=True, help="How many it is to have in all.")
 @click.option(
-    "--replica-assignment", metavar="ID:ID,...", help="The brokers of every partition, those that are there included."
+    "--partitions",
+    type=click.IntRange(1, 2**31 - 1),
+    required=True,
+    metavar="N",
+    help="New number of partitions in total.",
 )
-@click.option("--if-exists", is_flag=True, help="Succeed when the topic is not there.")
+@click.option(
+    "--replica-assignment", metavar="ID:ID,...", help="Broker ids of each partition, including the existing ones."
+)
+@click.option("--if-exists", is_flag=True, help="Succeed if the topic does not exist.")
 @bootstrap_server_option
 @command_config_option
 @output_option
@@ -138,9 +182,10 @@ def alter(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Give topics more partitions.
+    """Add partitions to topics.
 
-    Records with a key may go to another partition than before: a key's partition is found by the number of partitions.
+    The partition of a keyed record depends on the number of partitions. So records with the same key may go to another
+    partition than before.
     """
     from kcore.client.admin.partitions import NewPartitions, PartitionAdmin
     from kcore.client.admin.topics import TopicAdmin
@@ -149,7 +194,7 @@ def alter(
     assignment = _parse_assignment(replica_assignment)
     if assignment and len(assignment) != partitions:
         raise UsageFailure(
-            f"--replica-assignment is of {len(assignment)} partitions, and --partitions says {partitions}"
+            f"--replica-assignment has {len(assignment)} partitions, but --partitions is {partitions}: make them equal"
         )
     with connect(bootstrap_server, read_properties(command_config)) as client:
         topics, missing = find_topics(TopicAdmin(client), selection)
@@ -174,7 +219,15 @@ def _print_altered(rows: Iterable[Row]) -> None:
         click.echo(f"Topic {row['topic']} has {row['partitions']} partitions, {row['added']} of them new.")
 
 
-@command.command("list")
+@command.command(
+    "list",
+    examples="""
+    # List the topics
+    kcli topics list
+    # List the topics whose names start with orders-, with ids and partitions, as JSON
+    kcli topics list --topic 'orders-*' -o json
+    """,
+)
 @topics_option
 @exclude_internal_option
 @bootstrap_server_option
@@ -200,7 +253,7 @@ def list_topics(
         for topic in topics
         if not (exclude_internal and topic.is_internal) and (selection is None or selection.includes(topic.name))
     ]
-    # kafka-topics prints a line for no topics, too.
+    # kafka-topics prints an empty line if there are no topics.
     write_rows(
         rows,
         output,
@@ -212,10 +265,18 @@ def list_topics(
 command.add_command(describe)
 
 
-@command.command("delete")
+@command.command(
+    "delete",
+    examples="""
+    # Delete a topic, after a question
+    kcli topics delete orders
+    # Delete all topics whose names start with test-, without a question
+    kcli topics delete 'test-*' --yes
+    """,
+)
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
 @topics_option
-@click.option("--if-exists", is_flag=True, help="Succeed when the topic is not there.")
+@click.option("--if-exists", is_flag=True, help="Succeed if the topic does not exist.")
 @yes_option
 @bootstrap_server_option
 @command_config_option
@@ -229,7 +290,7 @@ def delete(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Delete topics with everything in them."""
+    """Delete topics with all their records."""
     from kcore.client.admin.topics import TopicAdmin
 
     selection = TopicSelection(text_of(topic_argument, topic_option))
@@ -255,16 +316,16 @@ def _print_deleted(rows: Iterable[Row]) -> None:
 def _names(argument: str | None, option: str | None) -> list[str]:
     names = [name.strip() for name in text_of(argument, option).split(",") if name.strip()]
     if not names:
-        raise UsageFailure("--topic: the name is empty")
+        raise UsageFailure("--topic: the topic name is empty")
     for name in names:
-        # The system's encoding keeps bytes that are no text as surrogates, which no request can carry.
+        # Bytes on the command line that are not text are surrogates in Python. No request can contain them.
         if not name.isprintable():
-            raise UsageFailure(f"--topic {name!r}: a topic's name is of letters, digits, '.', '_' and '-'")
+            raise UsageFailure(f"--topic {name!r}: {TOPIC_NAME_RULE}")
     return names
 
 
 def _parse_assignment(text: str | None) -> list[list[int]]:
-    """`1:2,2:1` is broker 1, then 2 for partition 0, and 2, then 1 for partition 1."""
+    """`1:2,2:1` is brokers 1 and 2 for partition 0, and brokers 2 and 1 for partition 1."""
     if text is None:
         return []
     try:

@@ -1,7 +1,7 @@
-"""`kcli transactions`: what kafka-transactions does about producers and hanging transactions (KIP-664).
+"""`kcli transactions`: like kafka-transactions, for producers and hanging transactions (KIP-664).
 
-A transaction hangs in a partition when no coordinator will end it. Consumers with isolation.level=read_committed then
-read nothing behind its first record, and the log cannot be compacted behind it.
+A transaction hangs in a partition if no coordinator will end it. Consumers with isolation.level=read_committed then
+read nothing after its first record, and the log cannot be compacted after it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TRANSACTION_TIMEOUT_MINUTES = 15
 MS_PER_MINUTE = 60_000
 MAX_PARTITION = 2**31 - 1
-# A marker from a partition that has not seen one yet carries this coordinator epoch, as Kafka's tool does.
+# If a partition has no marker yet, the abort marker gets this coordinator epoch, as from Kafka's tool.
 FIRST_COORDINATOR_EPOCH = 0
 
 topic_option = click.option("--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic.")
@@ -36,12 +36,27 @@ partition_option = click.option(
 )
 
 
-@click.group("transactions", cls=ActionGroup)
+@click.group(
+    "transactions",
+    cls=ActionGroup,
+    examples="""
+    # Find hanging transactions in all topics
+    kcli transactions find-hanging
+    """,
+)
 def command() -> None:
-    """Describe the producers of a partition; find and abort transactions that hang."""
+    """Describe the producers of a partition, and find and abort hanging transactions."""
 
 
-@command.command("describe-producers")
+@command.command(
+    "describe-producers",
+    examples="""
+    # Describe the producers of a partition
+    kcli transactions describe-producers --topic orders --partition 0
+    # Describe them as JSON
+    kcli transactions describe-producers --topic orders --partition 0 -o json
+    """,
+)
 @topic_option
 @partition_option
 @bootstrap_server_option
@@ -50,12 +65,7 @@ def command() -> None:
 def describe_producers(
     topic: str, partition: int, bootstrap_server: str, command_config: str | None, output: str
 ) -> None:
-    """Describe the idempotent and transactional producers that a partition knows.
-
-    Examples:
-
-    kcli transactions describe-producers --topic orders --partition 0
-    """
+    """Describe the idempotent and transactional producers of a partition."""
     from kcore.client.admin.producers import ProducerAdmin
 
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -63,7 +73,15 @@ def describe_producers(
     write_rows(map(_producer_row, producers), output)
 
 
-@command.command("find-hanging")
+@command.command(
+    "find-hanging",
+    examples="""
+    # Find hanging transactions in all topics
+    kcli transactions find-hanging
+    # Find those in one topic that had no record for an hour
+    kcli transactions find-hanging --topic orders --max-transaction-timeout 60
+    """,
+)
 @click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic. Default: every topic.")
 @click.option(
     "--partition",
@@ -92,14 +110,8 @@ def find_hanging(
 ) -> None:
     """Find open transactions that no coordinator will end.
 
-    A transaction is reported when its last record is older than --max-transaction-timeout, and no broker coordinates
-    an open transaction of its producer that includes the partition.
-
-    Examples:
-
-    kcli transactions find-hanging
-
-    kcli transactions find-hanging --topic orders --max-transaction-timeout 60
+    A transaction is reported if its last record is older than --max-transaction-timeout, and no broker coordinates an
+    open transaction of its producer that includes the partition.
     """
     if partition is not None and topic is None:
         raise UsageFailure("--partition needs --topic: partitions are numbered within a topic. Add --topic TOPIC.")
@@ -109,7 +121,15 @@ def find_hanging(
     raise_failures(failures)
 
 
-@command.command("abort")
+@command.command(
+    "abort",
+    examples="""
+    # Abort the transaction that starts at offset 1500
+    kcli transactions abort --topic orders --partition 0 --start-offset 1500
+    # Abort the transaction of a producer
+    kcli transactions abort --topic orders --partition 0 --producer-id 7 --producer-epoch 0 --coordinator-epoch 3
+    """,
+)
 @topic_option
 @partition_option
 @click.option(
@@ -137,13 +157,7 @@ def abort(
     """Abort a transaction that hangs in a partition.
 
     The partition's leader writes an abort marker. Consumers with isolation.level=read_committed then skip the records
-    of the transaction and read on.
-
-    Examples:
-
-    kcli transactions abort --topic orders --partition 0 --start-offset 1500
-
-    kcli transactions abort --topic orders --partition 0 --producer-id 7 --producer-epoch 0 --coordinator-epoch 3
+    of the transaction and continue.
     """
     from kcore.client.admin.producers import ProducerAdmin, TransactionToAbort
 
@@ -210,7 +224,7 @@ def _producer_row(producer: ProducerState) -> dict[str, int | None]:
 def _hanging(
     client: ClusterClient, topic: str | None, partition: int | None, timeout_ms: int
 ) -> tuple[list[dict[str, object]], list[Exception]]:
-    """The rows of what hangs, and why partitions or coordinators could not be asked."""
+    """Rows of hanging transactions, and errors of partitions and coordinators that did not answer."""
     from kcore.client.admin.producers import ProducerAdmin
     from kcore.client.admin.results import failures, succeeded
 
@@ -254,7 +268,7 @@ def _partitions(client: ClusterClient, topic: str | None, partition: int | None)
 def _coordinated(
     client: ClusterClient, producer_ids: set[int]
 ) -> tuple[set[tuple[int, TopicPartition]], list[Exception]]:
-    """Producer id and partition of every transaction that a coordinator has open."""
+    """Producer id and partition of every open transaction of a coordinator."""
     from kcore.client.admin.results import failures, succeeded
     from kcore.client.admin.transactions import TransactionAdmin
 

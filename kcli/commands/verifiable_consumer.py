@@ -1,10 +1,11 @@
-"""`kcli verifiable-consumer`: what kafka-verifiable-consumer does, and in its words."""
+"""`kcli verifiable-consumer`: like kafka-verifiable-consumer, with the same output."""
 
 from __future__ import annotations
 
 import click
 
 from kcli.broker_connection import BrokerWatch, await_broker, wait_options
+from kcli.command import Command
 from kcli.completion import complete_topics
 from kcli.options import bootstrap_server_option
 
@@ -12,26 +13,61 @@ RANGE_ASSIGNOR = "org.apache.kafka.clients.consumer.RangeAssignor"
 CLASSIC, CONSUMER = "classic", "consumer"
 
 
-@click.command("verifiable-consumer")
-@click.option("--topic", required=True, shell_complete=complete_topics, help="The topic to read.")
-@click.option("--group-id", required=True, metavar="ID", help="The group to read as a member of.")
-@click.option("--group-protocol", type=click.Choice([CLASSIC, CONSUMER], case_sensitive=False), default=CLASSIC)
-@click.option("--group-remote-assignor", metavar="NAME", help="The broker's assignor, with the consumer protocol.")
-@click.option("--group-instance-id", metavar="ID", help="The member's own id: it is a static member.")
-@click.option("--max-messages", type=int, default=-1, show_default=True, help="How many; -1: until it is ended.")
-@click.option("--session-timeout", type=int, default=30_000, show_default=True, help="In ms; classic groups only.")
-@click.option("--verbose", is_flag=True, help="Tell of each record.")
-@click.option("--enable-autocommit", is_flag=True, help="Commit from time to time, and not after each poll.")
+@click.command(
+    "verifiable-consumer",
+    cls=Command,
+    examples="""
+    # Read a topic as a member of the group checks
+    kcli verifiable-consumer --topic orders --group-id checks
+    # Read 1000 records and report each record
+    kcli verifiable-consumer --topic orders --group-id checks --max-messages 1000 --verbose
+    """,
+)
+@click.option("--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic to read.")
+@click.option("--group-id", required=True, metavar="ID", help="Consumer group to join.")
+@click.option(
+    "--group-protocol",
+    type=click.Choice([CLASSIC, CONSUMER], case_sensitive=False),
+    default=CLASSIC,
+    show_default=True,
+    help="Group protocol.",
+)
+@click.option("--group-remote-assignor", metavar="NAME", help="Assignor of the broker, for the consumer protocol.")
+@click.option("--group-instance-id", metavar="ID", help="Group instance id, which makes the member static.")
+@click.option(
+    "--max-messages",
+    type=int,
+    default=-1,
+    show_default=True,
+    metavar="N",
+    help="Number of records to read; -1: no limit.",
+)
+@click.option(
+    "--session-timeout",
+    type=int,
+    default=30_000,
+    show_default=True,
+    metavar="MS",
+    help="Session timeout of the classic protocol, in ms.",
+)
+@click.option("--verbose", is_flag=True, help="Report each record.")
+@click.option("--enable-autocommit", is_flag=True, help="Commit periodically instead of after each poll.")
 @click.option(
     "--reset-policy",
     type=click.Choice(["earliest", "latest", "none"]),
     default="earliest",
     show_default=True,
-    help="Where to begin without a committed offset.",
+    help="Start offset if the group has no offset.",
 )
-@click.option("--assignment-strategy", default=RANGE_ASSIGNOR, show_default=True, help="Of classic groups.")
 @click.option(
-    "--consumer.config", "--command-config", "config_file", metavar="FILE", help="Properties of the consumer."
+    "--assignment-strategy",
+    default=RANGE_ASSIGNOR,
+    show_default=True,
+    metavar="CLASS",
+    help="Assignor of the classic protocol.",
+)
+@click.option(
+    "--consumer.config", "--command-config", "config_file", metavar="FILE", help="Properties file of the consumer."
 )
 @wait_options
 @bootstrap_server_option
@@ -50,10 +86,10 @@ def command(
     config_file: str | None,
     bootstrap_server: str,
 ) -> int:
-    """Read a topic as a member of a group, and print what happens as lines of JSON.
+    """Read a topic as a member of a group, and report events as lines of JSON.
 
     The events are startup_complete, partitions_assigned, partitions_revoked, records_consumed, record_data,
-    offsets_committed, shutdown_requested and shutdown_complete. SIGTERM and Ctrl-C end it, and it leaves the group.
+    offsets_committed, shutdown_requested and shutdown_complete. SIGTERM and Ctrl-C end it; it then leaves the group.
     """
     from kcli.client_properties import consumer_config, gather
     from kcli.verifiable.consumer import VerifiableConsumer
@@ -88,5 +124,5 @@ def command(
         is_verbose=verbose,
     )
     on_signals(consumer.end)
-    with BrokerWatch(client.connection_states, "Reading goes on when it is back."):
+    with BrokerWatch(client.connection_states, "Reading continues when it is back."):
         return consumer.run()

@@ -1,1 +1,1 @@
-"""What console-producer and console-consumer are made of: lines to records, and records to lines."""
+"""Parts of console-producer and console-consumer: lines to records, and records to lines."""

@@ -1,10 +1,10 @@
-r"""`-f` formats: text with tokens, as kcat has them, as the parts of a RecordText.
+r"""`-f` formats: text with tokens, as in kcat, as the parts of a RecordText.
 
     %t topic  %p partition  %o offset  %T timestamp in ms  %h headers, name=value,name=value
     %k key    %K its size   %s value   %S its size (-1 for null)   %R its size as four bytes, big endian   %% a percent
     \n \r \t \\ \0 and \xHH
 
-Nothing is added: a format that is to make lines ends with \n.
+Nothing is added: a format for lines must end with \n.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
 
 
 def parse_format(text: str) -> list[bytes | str]:
-    """The parts, literals as bytes and fields by name; UsageFailure for a token that there is not."""
+    """The parts: literals as bytes, fields by name. Raises UsageFailure for an unknown token."""
     parts: list[bytes | str] = []
     literal = bytearray()
     position = 0
@@ -57,7 +57,7 @@ def parse_format(text: str) -> list[bytes | str]:
 def _field(letter: str) -> str:
     if letter not in TOKENS:
         known = ", ".join(f"%{token} {name}" for token, name in TOKENS.items())
-        raise UsageFailure(f"-f: %{letter} is no token; there are {known}, and %% for a percent sign")
+        raise UsageFailure(f"-f: unknown token %{letter}. Valid tokens: {known}, and %% for a percent sign")
     return TOKENS[letter]
 
 
@@ -66,8 +66,8 @@ def _escape(text: str, position: int) -> tuple[bytes, int]:
     if letter == "x":
         digits = text[position + 1 : position + 3]
         if len(digits) != 2 or not set(digits) <= HEXADECIMAL:
-            raise UsageFailure(f"-f: \\x{digits}: must be followed by two hexadecimal digits")
+            raise UsageFailure(f"-f: \\x{digits}: \\x must be followed by two hexadecimal digits")
         return bytes.fromhex(digits), position + 3
     if letter not in ESCAPES:
-        raise UsageFailure(f"-f: \\{letter} is no escape; there are \\n, \\r, \\t, \\0, \\\\ and \\xHH")
+        raise UsageFailure(f"-f: unknown escape \\{letter}. Valid escapes: \\n, \\r, \\t, \\0, \\\\ and \\xHH")
     return ESCAPES[letter], position + 1

@@ -1,7 +1,7 @@
-"""Lines of a stream of bytes, as they come.
+"""Lines of a stream of bytes, as they arrive.
 
-A line ends with a line feed, which a carriage return may precede; the last one need not end at all, and is not lost.
-Bytes are taken as they are: nothing is decoded.
+A line ends with a line feed, or with a carriage return and a line feed. The last line needs no line feed. Bytes are not
+decoded.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ READ_BYTES = 262_144
 def read_lines(
     descriptor: int, prompt: str = "", blocking: Callable[[Callable[[], object]], object] = lambda wait: wait()
 ) -> Iterator[list[bytes]]:
-    """Whole lines, as many as one read brings.
+    """All complete lines of each read.
 
-    `prompt` is shown before a read that begins a line; `blocking` waits for input, and may end that by an exception.
+    `prompt` is printed before a read that starts a line. `blocking` waits for input, and may raise to end the wait.
     """
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
-    # Pieces of a line whose end is still to come: joined once, however many there are.
+    # Pieces of an incomplete line, joined only once, which keeps long lines linear.
     pieces: list[bytes] = []
     while True:
         if prompt and not pieces:

@@ -1,7 +1,7 @@
-"""SIGINT and SIGTERM as the end of a loop that closes what it has open.
+"""SIGINT and SIGTERM end a loop that closes its resources.
 
-The first signal is noted and wakes whoever waits; a second one ends the process as if nobody had listened. A signal
-that the process was started to ignore is left alone.
+The first signal is noted and wakes a waiting call. The second one has its default effect. Signals that the process was
+started to ignore stay ignored.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-# For how long a call that is to be finished may go on after a signal.
+# How long a `finishing` call may continue after a signal.
 PATIENCE_S = 1.0
-# What a shell calls a process that a signal ended.
+# The exit code that shells use for signals, minus the signal number.
 EXIT_CODE_OF_SIGNALS = 128
 
 
 class Interrupted(BaseException):
-    """Raised out of a call that may block for ever, when a signal comes within `blocking`."""
+    """Raised by a signal out of a call that may block forever."""
 
 
 class Interruption:
-    """`number` is the signal that came, or None. Use it as a context manager, on the main thread."""
+    """`number` is the signal that arrived, or None. A context manager for the main thread."""
 
     def __init__(self, wake: Callable[[], object] | None = None) -> None:
         self.number: int | None = None
@@ -68,7 +68,7 @@ class Interruption:
             raise Interrupted
 
     def blocking(self, call: Callable[[], Result]) -> Result:
-        """A call that may block; Interrupted when a signal comes meanwhile, or has come, and what it gives is lost."""
+        """Runs a call that may block. A signal, also an earlier one, raises Interrupted, and the result is lost."""
         self._blocking += 1
         try:
             if self.number is not None:
@@ -78,7 +78,7 @@ class Interruption:
             self._blocking -= 1
 
     def finishing(self, call: Callable[[], Result]) -> Result:
-        """A call that a signal is not to break off; Interrupted when it is not over a moment after one came."""
+        """Runs a call that a signal should not interrupt. Raises Interrupted if it still runs PATIENCE_S later."""
         self._finishing += 1
         try:
             return call()
@@ -87,5 +87,5 @@ class Interruption:
 
     @property
     def exit_code(self) -> int:
-        """130 for Ctrl-C, 143 for SIGTERM; 0 when nothing has come."""
+        """130 for Ctrl-C, 143 for SIGTERM, 0 without a signal."""
         return 0 if self.number is None else EXIT_CODE_OF_SIGNALS + self.number

@@ -1,12 +1,12 @@
-"""Records as lines of JSON that lose nothing, and back.
+"""Records as lines of JSON without loss, and back.
 
     {"topic":"t","partition":0,"offset":3,"timestamp":1700000000000,"timestamp_type":"CreateTime",
      "key":"k","value":"v","headers":[["name","value"],["again",null],["raw",{"base64":"/w=="}]]}       in one line
 
-Keys, values, and names and values of headers are a string where their bytes are UTF-8, null where they are null, and
-otherwise an object {"base64": ...} or {"hex": ...}. Headers stand in their order, repeated ones too. Reading asks for
-"value" (null is a tombstone, nothing is a slip); "key", "headers" and "timestamp" are taken if they are there,
-"partition" only where that is wanted, and "topic", "offset" and "timestamp_type", which the broker decides, not at all.
+Keys, values, header names and header values are strings if their bytes are UTF-8, null if they are null, and otherwise
+objects {"base64": ...} or {"hex": ...}. Headers keep their order; names may be repeated. Input needs "value" (null is a
+tombstone; a missing value is an error). "key", "headers" and "timestamp" are optional. "partition" is used only on
+request. "topic", "offset" and "timestamp_type" are ignored, because the broker decides on them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MAX_PARTITION = 2**31 - 1
 
 
 class JsonFormatter:
-    """One object a line; `binary` says how bytes that are no text are written."""
+    """One object per line. `binary` is the encoding of bytes that are not UTF-8."""
 
-    # Columns do not keep the bytes of names that are no text.
+    # Columns lose header names that are not UTF-8.
     of_columns = None
     needs_headers = True
 
@@ -46,7 +46,7 @@ class JsonFormatter:
         return "".join([self._line(record) for record in records]).encode()
 
     def _line(self, record: ConsumerRecord) -> str:
-        """Put together by hand: a third of the time that json.dumps of a dictionary takes."""
+        """Built by hand, in a third of the time of json.dumps with a dictionary."""
         headers = record.headers
         listed = ",".join([f"[{self._name(name)},{self._bytes(value)}]" for name, value in headers]) if headers else ""
         return (
@@ -68,14 +68,14 @@ class JsonFormatter:
 
 
 class JsonReader:
-    """Reads what JsonFormatter writes, and what people write like it."""
+    """Reads the output of JsonFormatter, and similar lines."""
 
     def __init__(self, *, keep_partitions: bool = False, ignore_error: bool = False) -> None:
         self._keep_partitions = keep_partitions
         self._ignore_error = ignore_error
 
     def read(self, lines: list[bytes], first_line: int) -> RecordBatch:
-        """The lines' records, up to one that is none; empty lines between them are nothing."""
+        """The records of the lines up to the first invalid line. Empty lines are skipped."""
         rows: list[tuple[bytes | None, bytes | None, Headers, int | None, int | None]] = []
         passed_over: list[str] = []
         failure: Failure | None = None
@@ -89,7 +89,8 @@ class JsonReader:
                 if self._ignore_error:
                     passed_over.append(f"line {number}: {error}")
                     continue
-                failure, last_line = Failure(f"line {number}: {error}; set ignore.error=true to go on"), number - 1
+                failure = Failure(f"line {number}: {error}. Set ignore.error=true to skip such lines")
+                last_line = number - 1
                 break
         return RecordBatch(
             first_line,
@@ -108,14 +109,14 @@ class JsonReader:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"is not JSON: {error}") from None
+            raise ValueError(f"not JSON: {error}") from None
         if not isinstance(fields, dict):
-            raise ValueError("must be an object")
+            raise ValueError("must be a JSON object")
         for name in fields:
             if name not in FIELDS:
-                raise ValueError(f"{name!r}: must be one of {', '.join(FIELDS)}")
+                raise ValueError(f"unknown field {name!r}; valid fields: {', '.join(FIELDS)}")
         if "value" not in fields:
-            raise ValueError("has no value; null makes a tombstone")
+            raise ValueError('no "value"; write null for a tombstone')
         return (
             _as_bytes("value", fields["value"]),
             _as_bytes("key", fields.get("key")),
@@ -135,11 +136,11 @@ def _timestamps(times: list[int | None]) -> list[int] | None:
 
 
 def _number(name: str, given: Any, maximum: int) -> int | None:
-    """A record of the oldest format says that it has no timestamp by -1."""
+    """Records of the oldest format have the timestamp -1, which means none."""
     if given is None or (name == "timestamp" and given == -1):
         return None
     if type(given) is not int or not 0 <= given <= maximum:
-        raise ValueError(f"{name} {given!r}: must be a whole number of 0 to {maximum}")
+        raise ValueError(f"{name} {given!r}: must be a whole number from 0 to {maximum}")
     return given
 
 
@@ -152,9 +153,9 @@ def _headers(given: Any) -> Headers:
         raise ValueError("headers: must be a list of pairs [name, value]")
     headers = []
     for name, value in given:
-        named = _as_bytes("the name of a header", name)
+        named = _as_bytes("header name", name)
         if named is None:
-            raise ValueError("the name of a header: must not be null")
+            raise ValueError("header name: must not be null")
         headers.append((named, _as_bytes(f"header {name}", value)))
     return headers
 

@@ -1,11 +1,11 @@
-"""Lines as records, as kafka-console-producer reads them (LineMessageReader).
+"""Lines as records, in the format of kafka-console-producer (LineMessageReader).
 
     [headers <headers.delimiter>] [key <key.separator>] value
-    headers: name <headers.key.separator> value, one after another with <headers.separator> between
+    headers: name <headers.key.separator> value, separated by <headers.separator>
 
-A part that equals `null.marker` is null. With `ignore.error` a separator that is missing is no error: a line without a
-key's is all value, a header without its own has a null value. Unlike Kafka's, separators are plain text and no
-pattern, and a line whose part for headers is empty has none.
+A part that equals `null.marker` is null. With `ignore.error`, missing separators are no errors: a line without a key
+separator is a value, and a header without its separator has a null value. Unlike in Kafka, separators are plain text,
+not patterns, and an empty headers part means no headers.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 SEPARATORS = {"key.separator": "\t", "headers.delimiter": "\t", "headers.separator": ",", "headers.key.separator": ":"}
 READER_PROPERTIES = ("parse.key", "parse.headers", *SEPARATORS, "null.marker", "ignore.error")
-# Kafka's own class, by the names that it had.
+# Kafka's own class, under its current and its former name.
 READER_CLASSES = ("org.apache.kafka.tools.LineMessageReader", "kafka.tools.ConsoleProducer$LineMessageReader")
 SHOWN_BYTES = 80
 
 
 def refuse_unknown(properties: dict[str, str], known: tuple[str, ...], option: str) -> None:
-    """UsageFailure for a property that nobody would read."""
+    """Raises UsageFailure for a property that is not used."""
     for name in properties:
         if name not in known:
-            raise UsageFailure(f"{option} {name}: must be one of {', '.join(known)}")
+            raise UsageFailure(f"{option} {name}: unknown property. Valid properties: {', '.join(known)}")
 
 
 def is_true(properties: dict[str, str], name: str) -> bool:
-    """A property as Kafka's tools take it: anything but `true` is false."""
+    """As in Kafka's tools, everything but `true` is false."""
     return properties.get(name, "false").strip().lower() == "true"
 
 
@@ -63,7 +63,7 @@ class LineReader:
                     raise UsageFailure(f"{name} and {other}: must not be equal")
 
     def read(self, lines: list[bytes], first_line: int) -> RecordBatch:
-        """The lines' records, up to one that lacks a separator."""
+        """The records of the lines up to the first line without a separator."""
         largest = max(map(len, lines), default=0)
         last_line = first_line + len(lines) - 1
         if not (self._parse_key or self._parse_headers):
@@ -106,7 +106,7 @@ class LineReader:
         if self._ignore_error:
             return None, text
         raise Failure(
-            f"no {what} {separator.decode()!r} in line {number}: {_shown(text)}; set ignore.error=true to go on"
+            f"line {number}: no {what} {separator.decode()!r} in {_shown(text)}. Set ignore.error=true to accept this"
         )
 
     def _headers(self, text: bytes, number: int) -> Headers:
@@ -122,7 +122,7 @@ class LineReader:
                 headers.append((pair, None))
                 continue
             if name == self._null_marker:
-                raise Failure(f"the name of a header is the null.marker in line {number}: a name cannot be null")
+                raise Failure(f"line {number}: a header name equals null.marker. Header names cannot be null")
             headers.append((name, self._or_null(value)))
         return headers
 

@@ -1,8 +1,8 @@
-"""`--from` and `--to`: moments, as milliseconds since 1970.
+"""`--from` and `--to`: times, as milliseconds since 1970.
 
-2026-01-31, 2026-01-31T12:30, 2026-01-31 12:30:00.5Z    ISO 8601, in UTC unless a zone stands behind it
--90s, -15m, -1h30m, -2d, -PT1H                          that long ago
-now, 1767225600000                                      this moment; milliseconds as they are
+2026-01-31, 2026-01-31T12:30, 2026-01-31 12:30:00.5Z    ISO 8601, in UTC unless it has a time zone
+-90s, -15m, -1h30m, -2d, -PT1H                          a duration before now
+now, 1767225600000                                      the current time; milliseconds since 1970
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from kcli.failures import UsageFailure
 AGO = re.compile(r"-(?=\d)(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s)?")
 MS_OF = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
 MAX_TIMESTAMP = 2**63 - 1
-FORMS = "must be a time of ISO 8601, -1h30m (that long ago), now, or milliseconds since 1970"
+FORMS = "not a time. Valid forms: 2026-01-31T12:30, -1h30m (before now), now, or milliseconds since 1970"
 
 
 def parse_moment(option: str, text: str, now_ms: int) -> int:
-    """UsageFailure for what is no moment; one before 1970 is 1970."""
+    """Raises UsageFailure for invalid times. Times before 1970 become 1970."""
     if text == "now":
         return now_ms
     if text.isdecimal() and len(text) > 8:
         if int(text) > MAX_TIMESTAMP:
-            raise UsageFailure(f"{option} {text}: is beyond the last time there is, {MAX_TIMESTAMP}")
+            raise UsageFailure(f"{option} {text}: too large; the largest timestamp is {MAX_TIMESTAMP}")
         return int(text)
     ago = AGO.fullmatch(text)
     if ago is not None:

@@ -1,7 +1,7 @@
-"""Standard output as a console writes it: whole pieces at once, ended by signals, and aware that the reader may go.
+"""Standard output of the consoles: complete pieces, interruptible by signals, with detection of a closed pipe.
 
-A file takes what it is given. For a pipe room is waited for first and filled then, in pieces that surely fit, so that a
-signal can end the wait without leaving open what was written: nothing that a slow reader keeps waiting blocks the end.
+Files are written directly. For a pipe, poll waits for room, and only as much as surely fits is written. So a signal can
+interrupt the wait, it is known what was written, and a slow reader never blocks the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class OutputStream:
         self._descriptor = descriptor
         self._interruption = interruption
         mode = os.fstat(descriptor).st_mode
-        # No event is asked for: that nobody reads any more is told all the same.
+        # No events are requested: poll reports a closed reader in any case.
         self._readers = select.poll()
         self._readers.register(descriptor, 0)
         self._room: select.poll | None = None
@@ -29,7 +29,7 @@ class OutputStream:
             self._room.register(descriptor, select.POLLOUT)
 
     def write(self, data: bytes) -> None:
-        """All of it; Interrupted when a signal came before that, BrokenPipeError when nobody reads."""
+        """Writes everything. Raises Interrupted after a signal, BrokenPipeError if the reader is gone."""
         position, room = 0, self._room
         while position < len(data):
             if room is None:
@@ -39,6 +39,6 @@ class OutputStream:
                 position += os.write(self._descriptor, data[position : position + select.PIPE_BUF])
 
     def raise_if_nobody_reads(self) -> None:
-        """BrokenPipeError, for somebody who may have nothing to write for a long time."""
+        """Raises BrokenPipeError if the reader is gone, for callers that have nothing to write for a long time."""
         if any(events & select.POLLERR for _, events in self._readers.poll(0)):
             raise BrokenPipeError

@@ -1,7 +1,7 @@
-"""Where reading begins and ends in each partition, where that is bounded: `--from`, `--to` and `--exit-at-end`.
+"""Bounds of reading in each partition: `--from`, `--to` and `--exit-at-end`.
 
-A range is one of offsets, settled when a partition begins to be read: it begins with the first record of a time or
-later, and ends before the first record of another time or later, at the latest where the log ended then.
+The bounds are offsets, looked up when a partition is first read: from the first record of a time or later, up to the
+first record of another time or later, at most to the log end at that moment.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ReadRange(RebalanceListener):
-    """Follows what a group gives and takes; without one, `begin` is told what is read."""
+    """Follows the assignments of a group; without a group, the caller calls `begin`."""
 
     def __init__(self, consumer: Consumer, from_ms: int | None, to_ms: int | None, *, ends: bool) -> None:
         self._consumer = consumer
         self._from_ms = from_ms
         self._to_ms = to_ms
         self._ends = ends
-        # Of partitions that are being read: the offset to end before. Those that were read to it are in no list.
+        # The end offset of each partition that is still being read.
         self._open: dict[TopicPartition, int] = {}
         self._begun: set[TopicPartition] = set()
         self._has_assignment = False
@@ -37,7 +37,7 @@ class ReadRange(RebalanceListener):
             self._open.pop(partition, None)
 
     def begin(self, partitions: Iterable[TopicPartition]) -> None:
-        """A partition that comes back goes on where the group is with it, to an end that is settled anew."""
+        """A partition that is assigned again continues at the group's offset, up to an end that is looked up again."""
         wanted = list(partitions)
         fresh = [partition for partition in wanted if partition not in self._begun]
         self._has_assignment = True
@@ -55,17 +55,17 @@ class ReadRange(RebalanceListener):
         return ends
 
     def end_of(self, topic: str, partition: int) -> int | None:
-        """The offset to end before; None where nothing bounds it."""
+        """The end offset, which is not read; None without a bound."""
         return self._open.get(TopicPartition(topic, partition)) if self._open else None
 
     def close(self, partition: TopicPartition) -> None:
-        """It was read to its end, or beyond: what is behind that was not read."""
+        """The end is reached. The position goes back to it, if more was fetched."""
         end = self._open.pop(partition)
         self._consumer.seek(partition, end)
         self._consumer.pause([partition])
 
     def is_over(self) -> bool:
-        """Whether every partition was read to its end; what stands there may be no records (markers, or a gap)."""
+        """Whether every partition is read to its end. Positions may pass markers and gaps without a record."""
         if not self._ends or not self._has_assignment:
             return False
         for partition, end in list(self._open.items()):

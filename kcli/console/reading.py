@@ -1,4 +1,4 @@
-"""What console-consumer reads, and the consumer that reads it until it is told to end."""
+"""What console-consumer reads, and the consumer that reads it until a signal or a bound."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ConsumerConfig
 
 EARLIEST = "earliest"
-LOST = "Reading goes on when it is back."
+LOST = "Reading continues when it is back."
 
 
 class Start(NamedTuple):
-    """What is read, and where reading begins and ends; a topic, or a pattern of topics."""
+    """What to read (a topic, or a pattern of topics) and the bounds of reading."""
 
     topic: str | None
     include: str | None
     partition: int | None
-    # In the partition: a number, `earliest`, or `latest`, which None is too.
+    # An offset, `earliest` or `latest` in the partition; None means `latest`.
     offset: int | str | None
     from_ms: int | None
     to_ms: int | None
@@ -44,9 +44,9 @@ class Start(NamedTuple):
 
 
 def find_partitions(config: ConsumerConfig, start: Start) -> list[TopicPartition]:
-    """The partitions of the topic, of which one may be asked for; none for a pattern.
+    """The partitions of the topic, or the requested one; none for a pattern.
 
-    The cluster is asked before there is a consumer, which would look for brokers and topics for ever.
+    Checked before the consumer exists, because consumers wait forever for brokers and topics.
     """
     with connect_to_broker(config) as client:
         if start.topic is None:
@@ -70,7 +70,7 @@ def read(
     timeout_ms: int | None,
     skips_errors: bool,
 ) -> int:
-    """Prints until the end that was asked for, or a signal; the exit code. How many records is told in any case."""
+    """Prints records until a bound or a signal, and returns the exit code. Always prints the number of records."""
     consumer = Consumer(config)
     printer: RecordPrinter | None = None
     try:
@@ -89,7 +89,7 @@ def read(
                     tell=lambda line: click.echo(line, err=True),
                 )
                 printer.run(lambda: _begin(consumer, start, partitions, read_range))
-                # What woke the printer is not to end the goodbye.
+                # The wakeup must not interrupt the close.
                 consumer.forget_wakeup()
             return interruption.exit_code
     finally:
@@ -98,7 +98,7 @@ def read(
 
 
 def _begin(consumer: Consumer, start: Start, partitions: list[TopicPartition], read_range: ReadRange) -> None:
-    """Has the consumer read as a member of its group, or these partitions."""
+    """Subscribes as a member of the group, or assigns the partitions."""
     if consumer.config["group.id"] is None:
         consumer.assign(partitions)
         if start.partition is not None and start.from_ms is None:

@@ -1,4 +1,4 @@
-"""Records that are to be sent, in columns, as `Producer.send_batch` takes them."""
+"""Records to send, in columns, as `Producer.send_batch` takes them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class RecordBatch(NamedTuple):
-    """What one read of the input says, from line `first_line` on; columns that nothing was said of are None.
+    """The records of one read of the input, which starts at line `first_line`. Unused columns are None.
 
-    `passed_over` are lines that make no record, and why; `failure` is what is wrong with the line behind the last
-    record, which ends it all.
+    `passed_over` are skipped lines with reasons. `failure` is the error in the line after the last record, which ends
+    the input.
     """
 
     first_line: int
@@ -25,7 +25,7 @@ class RecordBatch(NamedTuple):
     headers: list[Headers] | None = None
     timestamps: list[int] | None = None
     partitions: list[int | None] | None = None
-    # No record takes more bytes than this, its lengths apart.
+    # Upper bound for the bytes of a record, without its lengths.
     largest_bytes: int = 0
     passed_over: Sequence[str] = ()
     failure: Exception | None = None

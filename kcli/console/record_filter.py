@@ -2,9 +2,9 @@
 
     FIELD OPERATOR VALUE       key, value, header.NAME      =  !=  ~ (a pattern matches somewhere)  !~
                                offset, partition, timestamp =  !=  <  <=  >  >=
-    FIELD, !FIELD              key, value, header.NAME      is there (not null), or is not
+    FIELD, !FIELD              key, value, header.NAME      not null, or null
 
-Of a header that is repeated any value may match; != and !~ want that none does. Several filters have all to match.
+For a repeated header, any value may match; for != and !~, no value may match. Several filters must all match.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXAMPLES = "as in key=abc, key~^ab, '!key', header.trace=1, offset>=100"
 
 
 def filter_of(expressions: Sequence[str]) -> Filter | None:
-    """One question for all expressions; None without any, UsageFailure for one that makes no sense."""
+    """One predicate for all expressions; None without expressions. Raises UsageFailure for an invalid expression."""
     filters = [_parse(expression) for expression in expressions]
     if not filters:
         return None
@@ -56,7 +56,7 @@ def _parse(expression: str) -> Filter:
         return lambda record: any(content is not None for content in contents(record)) is is_wanted
     found = FORM.fullmatch(expression)
     if found is None:
-        raise UsageFailure(f"--filter {expression!r}: must be FIELD, !FIELD or FIELD OPERATOR VALUE, {EXAMPLES}")
+        raise UsageFailure(f"--filter {expression!r}: not FIELD, !FIELD or FIELD OPERATOR VALUE, {EXAMPLES}")
     if found["field"] in NUMBERS:
         return _comparison(expression, found["field"], found["operator"], found["operand"].strip())
     return _match(expression, _contents(found["field"], found["header"]), found["operator"], found["operand"])
@@ -67,7 +67,7 @@ def _comparison(expression: str, field: str, sign: str, operand: str) -> Filter:
         compare, number, value = COMPARISONS[sign], int(operand), operator.attrgetter(field)
     except (KeyError, ValueError):
         signs = " ".join(COMPARISONS)
-        raise UsageFailure(f"--filter {expression!r}: {field} is compared by one of {signs} with a number") from None
+        raise UsageFailure(f"--filter {expression!r}: compare {field} by {signs} with a number") from None
     return lambda record: compare(value(record), number)
 
 
@@ -79,11 +79,11 @@ def _match(
     if sign in ("=", "!="):
         return lambda record: (wanted in contents(record)) is is_wanted
     if sign not in ("~", "!~"):
-        raise UsageFailure(f"--filter {expression!r}: keys, values and headers are compared by one of = != ~ !~")
+        raise UsageFailure(f"--filter {expression!r}: compare keys, values and headers by = != ~ or !~")
     try:
         search = re.compile(wanted).search
     except re.error as error:
-        raise UsageFailure(f"--filter {expression!r}: {error}") from None
+        raise UsageFailure(f"--filter {expression!r}: invalid regular expression ({error})") from None
     return lambda record: (
         any(content is not None and search(content) is not None for content in contents(record)) is is_wanted
     )

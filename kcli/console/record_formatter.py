@@ -1,9 +1,9 @@
-"""Records as kafka-console-consumer prints them (DefaultMessageFormatter), or by a format of one's own.
+"""Records in the format of kafka-console-consumer (DefaultMessageFormatter), or in a format of the user.
 
     [CreateTime:N] [Partition:N] [Offset:N] [Delivery:N] [Epoch:N] [headers] [key] [value]
 
-with `key.separator` between the parts and `line.separator` at the end; nothing at all where no part is asked for.
-A deserializer makes text of keys or values; null is never deserialized.
+`key.separator` separates the parts, and `line.separator` ends the record. If no part is requested, nothing is printed.
+A deserializer turns keys or values into text; null is never deserialized.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARTS: dict[str, list[bytes | str]] = {
     "print.timestamp": ["stamp"],
     "print.partition": [b"Partition:", "partition"],
     "print.offset": [b"Offset:", "offset"],
-    # Only share groups count deliveries.
+    # Only share groups have delivery counts.
     "print.delivery": [b"Delivery:NOT_PRESENT"],
     "print.epoch": [b"Epoch:", "epoch"],
     "print.headers": ["headers"],
@@ -48,7 +48,7 @@ NO_OP_CLASSES = ("org.apache.kafka.tools.consumer.NoOpMessageFormatter", "kafka.
 
 
 class TextFormatter:
-    """Writes records by a template; `of_columns` does so without an object for each, where that can be."""
+    """Formats records by a template. `of_columns` works without an object per record, where that is possible."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class TextFormatter:
         self.of_columns: Callable[[RecordColumns, int, int], bytes] | None = None if has_objects else text.of_columns
 
     def of_records(self, records: list[ConsumerRecord]) -> bytes:
-        """ValueError when a key or a value is not what its deserializer reads."""
+        """Raises ValueError if a deserializer cannot read a key or a value."""
         if self._deserialize_key is not None or self._deserialize_value is not None:
             records = [self._deserialized(record) for record in records]
         return self._text.of_records(records)
@@ -81,7 +81,7 @@ def _printed(topic: str, data: bytes | None, deserialize: Callable[[str, bytes],
 
 
 def formatter_of(properties: dict[str, str], parts: list[bytes | str] | None = None) -> TextFormatter:
-    """What the properties ask for; `parts` are those of a format, in the place of what is printed by default."""
+    """The formatter for the properties. `parts` are those of a format; without them, Kafka's parts are printed."""
     _refuse_unknown(properties)
     null = properties.get("null.literal", "null" if parts is None else "").encode()
     between_headers = _text(properties, "headers.separator", ",")
@@ -91,18 +91,20 @@ def formatter_of(properties: dict[str, str], parts: list[bytes | str] | None = N
         default = _default_parts(properties)
         text = RecordText(default, null=null, header_separator=between_headers, no_headers=b"NO_HEADERS")
     if _deserializer(properties, "headers.deserializer") not in (None, deserializer_of("", "string")):
-        raise UsageFailure("headers.deserializer: values of headers are printed as they are, which is how strings are")
+        raise UsageFailure(
+            "headers.deserializer: only StringDeserializer is supported. Header values are printed as text: remove it"
+        )
     return TextFormatter(
         text, _deserializer(properties, "key.deserializer"), _deserializer(properties, "value.deserializer")
     )
 
 
 def _refuse_unknown(properties: dict[str, str]) -> None:
-    """What a deserializer is configured with is between the user and Java."""
+    """Properties of a deserializer itself are accepted."""
     known = FLAGS + TEXTS + DESERIALIZERS
     for name in properties:
         if name not in known and not name.startswith(tuple(f"{key}." for key in DESERIALIZERS)):
-            raise UsageFailure(f"--property {name}: must be one of {', '.join(known)}")
+            raise UsageFailure(f"--property {name}: unknown property. Valid properties: {', '.join(known)}")
 
 
 def _default_parts(properties: dict[str, str]) -> list[bytes | str]:

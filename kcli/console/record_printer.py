@@ -1,6 +1,6 @@
-"""Reads records and prints them, until enough came, nothing comes any more, or the range is read.
+"""Reads and prints records until the maximum number, the timeout, or the end of the range.
 
-What was read and not printed counts as unread: positions go back to it, so that a group that commits loses nothing.
+Records that were fetched but not printed count as unread: positions go back to them, so that a group loses nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
         @property
         def of_columns(self) -> OfColumns | None:
-            """None where records are needed."""
+            """None if records are needed."""
 
         def of_records(self, records: list[ConsumerRecord]) -> bytes: ...
 
 
 POLL_MS = 500.0
-# A poll's worth of columns: few enough to be written in a moment.
+# Limits the rows of a poll, so that they are written quickly.
 MAX_ROWS = 65_536
 
 
@@ -67,8 +67,8 @@ class RecordPrinter:
         self._tell = tell
 
     def run(self, begin: Callable[[], None]) -> None:
-        """Reads from where `begin` has the consumer begin, to the end or a signal; BrokenPipeError when nobody reads
-        what is printed."""
+        """Reads from the position that `begin` sets, to the end or a signal. Raises BrokenPipeError if the reader of
+        the output is gone."""
         of_columns = self._formatter.of_columns if self._matches is None else None
         last_s = time.monotonic()
         try:
@@ -95,7 +95,7 @@ class RecordPrinter:
     def _wanted(self) -> int | None:
         return None if self._max_messages is None else self._max_messages - self.count
 
-    # Without an object each
+    # Columns, without an object per record
 
     def _print_columns(self, of_columns: OfColumns, timeout_ms: float) -> bool:
         wanted = self._wanted
@@ -112,7 +112,7 @@ class RecordPrinter:
         return len(columns) > 0
 
     def _cut_rows(self, columns: RecordColumns, topic: str, partition: int, start: int, end: int) -> int:
-        """Where the rows of a partition end, of those that are to be read."""
+        """The end of the rows of a partition that are within the range."""
         place = TopicPartition(topic, partition)
         bound = self._range.end_of(topic, partition)
         if bound is None:
@@ -122,7 +122,7 @@ class RecordPrinter:
             self._range.close(place)
         return cut
 
-    # One by one
+    # Records, one by one
 
     def _print_records(self, timeout_ms: float) -> bool:
         records = self._consumer.poll(timeout_ms)
@@ -137,7 +137,7 @@ class RecordPrinter:
         return bool(records)
 
     def _choose(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], list[ConsumerRecord]]:
-        """The records to print, and those that are left for another time because enough were chosen."""
+        """The records to print, and the records beyond the maximum number."""
         chosen: list[ConsumerRecord] = []
         beyond: set[TopicPartition] = set()
         wanted, matches, end_of = self._wanted, self._matches, self._range.end_of
@@ -154,7 +154,7 @@ class RecordPrinter:
         return chosen, []
 
     def _text_of(self, records: list[ConsumerRecord]) -> tuple[bytes, Failure | None]:
-        """The records' text; up to one that cannot be written, unless such are passed over."""
+        """The text of the records, up to the first one that cannot be formatted, unless such records are skipped."""
         try:
             return self._formatter.of_records(records), None
         except (ValueError, TypeError):
@@ -166,12 +166,12 @@ class RecordPrinter:
             except (ValueError, TypeError) as error:
                 message = f"{record.topic}-{record.partition}, offset {record.offset}: {error}"
                 if not self._skips_errors:
-                    return b"".join(pieces), Failure(f"{message}; --skip-message-on-error goes on")
+                    return b"".join(pieces), Failure(f"{message}. Skip such records with --skip-message-on-error")
                 self._tell(f"kcli: {message}")
         return b"".join(pieces), None
 
     def _write(self, text: bytes, begins: dict[TopicPartition, int]) -> None:
-        """Of what a signal keeps from being written whole, nothing counts as read."""
+        """If a signal interrupts the write, all of its records count as unread."""
         try:
             self._output.write(text)
         except Interrupted:
@@ -181,7 +181,7 @@ class RecordPrinter:
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans of rows, those that follow upon one another as one."""
+    """Joins spans of rows that are adjacent."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and joined[-1][1] == start:

@@ -1,7 +1,7 @@
-"""Sends records, a read's worth in one call where that can be, and keeps account of each.
+"""Sends records, a whole read in one call where possible, and counts the outcome of each.
 
-Every record is acknowledged, told of on standard error, or counted at the end: `unaccounted` are those of which
-nothing was heard. What fails is told by the producer's background thread, as it happens.
+Each record is acknowledged, reported on stderr, or counted at the end: `unaccounted` are records without an outcome.
+Failures are reported by the producer's background thread as they occur.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kcore.client.producer import Producer
     from kcore.client.producer.batch_future import BatchFuture
 
-# What lengths and a batch's head may take beside a record's bytes; a record that could come near goes alone.
+# Upper bound for the overhead of a batch with one record. Larger records are sent alone.
 OVERHEAD_BYTES = 4_096
 
 
@@ -39,10 +39,10 @@ class RecordSender:
             return self.sent - self.acknowledged - self.failed
 
     def send(self, batch: RecordBatch) -> None:
-        """Takes the records; waits for room only, unless each is to be waited for."""
+        """Takes the records. Waits for room in the send buffer, and with `is_sync` for each acknowledgement."""
         for reason in batch.passed_over:
             self.sent += 1
-            self._settle_one(ValueError(reason), "passed over")
+            self._settle_one(ValueError(reason), "skipped")
         if not batch.values:
             return
         if self._is_sync or batch.partitions is not None or 2 * batch.largest_bytes > self._largest_bytes:

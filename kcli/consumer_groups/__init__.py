@@ -1,1 +1,1 @@
-"""`kcli groups`: consumer groups, their members and offsets, and how far they are behind."""
+"""`kcli groups`: consumer groups, their members, offsets and lag."""

@@ -1,9 +1,10 @@
-"""`kcli groups delete` and `kcli groups delete-offsets`: groups, or what they committed of topics, are forgotten."""
+"""`kcli groups delete` and `kcli groups delete-offsets`: deletes groups, or their committed offsets of topics."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.confirmation import confirm
 from kcli.consumer_groups.kafka_text import tell_deleted, tell_deleted_offsets
 from kcli.consumer_groups.selection import (
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
     from kcli.output import Row
 
 
-@click.command("delete")
+@click.command(
+    "delete",
+    cls=Command,
+    examples="""
+    # Delete a group, after a question
+    kcli groups delete billing
+    # Delete two groups without a question
+    kcli groups delete billing shipping --yes
+    """,
+)
 @group_argument
 @group_option
 @all_groups_option
@@ -47,7 +57,7 @@ def delete(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Delete groups that have no members, with all offsets that they committed."""
+    """Delete groups without members, with all their committed offsets."""
     from kcore.client.admin.groups import GroupAdmin
 
     names = named_groups(group_arguments, group_options, all_groups)
@@ -72,7 +82,16 @@ def _print_deleted(rows: Iterable[Row]) -> None:
         click.echo(f"Deleted group {row['group']}.")
 
 
-@click.command("delete-offsets")
+@click.command(
+    "delete-offsets",
+    cls=Command,
+    examples="""
+    # Delete the committed offsets of a topic
+    kcli groups delete-offsets billing --topic orders
+    # Delete those of partitions 0 and 2, without a question
+    kcli groups delete-offsets billing --topic orders:0,2 --yes
+    """,
+)
 @group_argument
 @group_option
 @topic_option
@@ -91,9 +110,9 @@ def delete_offsets(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Delete what a group committed of topics or partitions.
+    """Delete committed offsets of topics or partitions.
 
-    The group goes on with its other topics; one that it is subscribed to is refused.
+    The group's other topics are not affected. The topic must not be subscribed to by a member.
     """
     from kcore.client.admin.groups import GroupAdmin
     from kcore.client.admin.topics import TopicAdmin
@@ -101,7 +120,7 @@ def delete_offsets(
 
     names = named_groups(group_arguments, group_options, False) or []
     if len(names) != 1 or not topics:
-        raise UsageFailure("groups delete-offsets: name one group, and topics with --topic")
+        raise UsageFailure("groups delete-offsets: pass exactly one group, and topics with --topic")
     (group_id,) = names
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         partitions, failures = find_partitions(TopicAdmin(client), topics)

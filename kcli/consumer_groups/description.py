@@ -1,9 +1,10 @@
-"""`kcli groups describe`: offsets with their lag, members with what they have, or the state of groups."""
+"""`kcli groups describe`: offsets and lag, members with their assignments, or the state of groups."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.consumer_groups.selection import (
     all_groups_option,
     connect_in_time,
@@ -29,14 +30,25 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 
-@click.command("describe")
+@click.command(
+    "describe",
+    cls=Command,
+    examples="""
+    # Show the offsets and the lag of a group
+    kcli groups describe billing
+    # Show the members of a group with their assignments
+    kcli groups describe billing --members --verbose
+    # Show the lag of all groups as JSON
+    kcli groups describe --all-groups -o json
+    """,
+)
 @group_argument
 @group_option
 @all_groups_option
-@click.option("--offsets", is_flag=True, help="Where the group stands in each partition, with its lag. The default.")
-@click.option("--members", is_flag=True, help="Who is in the group.")
-@click.option("--state", is_flag=True, help="The group's state, coordinator and assignor.")
-@click.option("--verbose", is_flag=True, help="Leader epochs of offsets, assignments of members, epochs of the group.")
+@click.option("--offsets", is_flag=True, help="Offsets and lag of each partition. The default.")
+@click.option("--members", is_flag=True, help="Members of the group.")
+@click.option("--state", is_flag=True, help="State, coordinator and assignor of the group.")
+@click.option("--verbose", is_flag=True, help="Also leader epochs, assignments of members, and epochs of the group.")
 @timeout_option
 @bootstrap_server_option
 @command_config_option
@@ -56,11 +68,11 @@ def describe(
 ) -> None:
     """Describe groups: offsets and lag, members, or state.
 
-    The lag is told in records, and in seconds: how long ago the first record was stored that the group has not read. It
-    is that of groups without members too. Times of records are looked for during 5 s, or as long as --timeout says.
+    Lag is reported in records and in seconds: the age of the first record that the group has not read. It is also
+    reported for groups without members. The search for the times of records is limited to 5 s, or to --timeout.
     """
     if offsets + members + state > 1:
-        raise UsageFailure("groups describe: choose one of --offsets, --members and --state")
+        raise UsageFailure("groups describe: --offsets, --members and --state exclude each other: pass one of them")
     names = named_groups(group_arguments, group_options, all_groups)
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         if members or state:
@@ -88,7 +100,9 @@ def _describe_offsets(
         write_rows(rows, output)
     if output != KAFKA and any(row["lag"] and row["lag_seconds"] is None for row in rows):
         click.echo(
-            "kcli: the time of some records is not known, and so no seconds; --timeout gives more time", err=True
+            "kcli: the lag in seconds is missing for some partitions: the search for record times took too long. "
+            "Allow more time with --timeout",
+            err=True,
         )
     return unlisted + failures
 
@@ -117,7 +131,7 @@ def _describe_groups(
 
 
 def member_rows(group: GroupDescription) -> list[Row]:
-    """A row for each member; epochs and targets are those of the consumer protocol."""
+    """One row per member. Epochs and targets exist in the consumer protocol only."""
     return [
         {
             "group": group.group_id,
@@ -137,7 +151,7 @@ def member_rows(group: GroupDescription) -> list[Row]:
 
 
 def state_rows(group: GroupDescription) -> list[Row]:
-    """One row."""
+    """One row per group."""
     node = group.coordinator
     return [
         {

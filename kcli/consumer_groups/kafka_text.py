@@ -1,6 +1,6 @@
-"""What kafka-consumer-groups says of what was deleted: in sentences and one table, where kcli has a line for each.
+"""The messages of kafka-consumer-groups after deletions: sentences and one table, where kcli prints a line per item.
 
-Kafka's tool ends with exit code 0 whatever became of it; what failed stands among what it prints.
+Kafka's tool always exits with code 0; errors are part of its output.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from kcore.client.metadata.cluster import TopicPartition
 
 GROUP_ID_NOT_FOUND, INVALID_GROUP_ID = 69, 24
-# Java's classes of errors that are not called as the protocol calls them.
+# Java exceptions whose names differ from the protocol's error names.
 CLASSES = {"NON_EMPTY_GROUP": "GroupNotEmpty"}
-# What Java's client says of a code that came without a message.
+# The messages of Java's client for errors without a message.
 MEANINGS = {
     "GROUP_ID_NOT_FOUND": "The group id does not exist.",
     "NON_EMPTY_GROUP": "The group is not empty.",
@@ -30,7 +30,7 @@ STATUS_COLUMNS = {"TOPIC": "topic", "PARTITION": "partition", "STATUS": "status"
 
 
 def java_text(error: Exception) -> str:
-    """An error as Java prints it: the class, and what the broker said."""
+    """An error as Java prints it: exception class and message."""
     from kcore.errors import KafkaError
 
     if not isinstance(error, KafkaError):
@@ -40,7 +40,7 @@ def java_text(error: Exception) -> str:
 
 
 def meaning_of(error: Exception) -> str:
-    """What the broker said, or Java's client where it said nothing."""
+    """The broker's message, or that of Java's client if the broker sent none."""
     from kcore.client.errors import broker_message
     from kcore.errors import KafkaError
 
@@ -51,7 +51,7 @@ def meaning_of(error: Exception) -> str:
 
 
 def tell_deleted(outcomes: Mapping[str, Exception | None]) -> None:
-    """What became of groups that were to be deleted."""
+    """Prints the outcome of a deletion of groups."""
     done = ", ".join(f"'{group_id}'" for group_id, error in outcomes.items() if error is None)
     failed = {group_id: error for group_id, error in outcomes.items() if error is not None}
     if not failed:
@@ -67,7 +67,7 @@ def tell_deleted(outcomes: Mapping[str, Exception | None]) -> None:
 def tell_deleted_offsets(
     group_id: str, outcomes: Mapping[TopicPartition, Exception | None], unknown: Sequence[str]
 ) -> None:
-    """What became of offsets of a group; `unknown` are topics that are not there."""
+    """Prints the outcome of a deletion of offsets. `unknown` are topics that do not exist."""
     errors = [error for error in outcomes.values() if error is not None]
     of_group = [error for error in errors if getattr(error, "code", None) in (GROUP_ID_NOT_FOUND, INVALID_GROUP_ID)]
     if of_group:

@@ -1,9 +1,10 @@
-"""`kcli groups list`: the groups of the cluster, with their states and types."""
+"""`kcli groups list`: the groups of the cluster, with states and types."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.consumer_groups.selection import connect_in_time, is_of_consumers, timeout_option
 from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option
@@ -13,13 +14,24 @@ STATES = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"
 TYPES = ("Classic", "Consumer")
 
 
-@click.command("list")
+@click.command(
+    "list",
+    cls=Command,
+    examples="""
+    # List the consumer groups
+    kcli groups list
+    # List the groups that are stable or empty, with their states
+    kcli groups list --state stable,empty
+    # List all groups with states and types as JSON
+    kcli groups list -o json
+    """,
+)
 @click.option(
     "--state",
     is_flag=False,
     flag_value="",
     metavar="[STATE,...]",
-    help="Show the states of groups; with states, only groups in one of them.",
+    help="Show the states of groups. With a value, list only groups in these states.",
 )
 @click.option(
     "--type",
@@ -27,9 +39,9 @@ TYPES = ("Classic", "Consumer")
     is_flag=False,
     flag_value="",
     metavar="[TYPE,...]",
-    help="Show the types of groups; with types (classic, consumer), only groups of one of them.",
+    help="Show the types of groups. With a value (classic, consumer), list only groups of these types.",
 )
-@click.option("--protocol", metavar="TYPE", help="Groups of another protocol than that of consumers, such as connect.")
+@click.option("--protocol", metavar="TYPE", help="Protocol type, such as connect. Default: consumer.")
 @timeout_option
 @bootstrap_server_option
 @command_config_option
@@ -43,7 +55,7 @@ def list_groups(
     command_config: str | None,
     output: str,
 ) -> None:
-    """List the consumer groups of the cluster."""
+    """List consumer groups."""
     from kcli.consumer_groups.text import print_columns
     from kcore.client.admin.groups import GroupAdmin
 
@@ -67,9 +79,9 @@ def list_groups(
 
 
 def parse_choices(option: str, text: str | None, known: tuple[str, ...]) -> list[str]:
-    """Kafka's names of what was written in any case between commas."""
+    """Comma-separated names in any case, as Kafka's names."""
     names = {name.lower(): name for name in known}
     chosen = [] if not text else [names.get(piece.strip().lower(), "") for piece in text.split(",")]
     if "" in chosen:
-        raise UsageFailure(f"{option} {text!r}: must be of {', '.join(known)}")
+        raise UsageFailure(f"{option} {text!r}: unknown value. Valid values: {', '.join(known)}")
     return chosen

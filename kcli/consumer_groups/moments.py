@@ -1,4 +1,4 @@
-"""Moments as kafka-consumer-groups takes them: a date and time, or a duration before now, in the forms of ISO 8601."""
+"""Times as in kafka-consumer-groups: a date and time, or a duration before now, in ISO 8601."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_TIMESTAMP = 2**63 - 1
 
 
 def parse_datetime(text: str) -> int:
-    """`2026-01-31T12:30:00.000`, in UTC unless a zone stands behind it (Z, +02:00), as milliseconds since 1970."""
+    """`2026-01-31T12:30:00.000`, in UTC unless it has a time zone (Z, +02:00), as milliseconds since 1970."""
     from datetime import UTC, datetime
 
     try:
@@ -24,7 +24,7 @@ def parse_datetime(text: str) -> int:
             raise ValueError
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageFailure(f"--to-datetime {text!r}: must be written YYYY-MM-DDTHH:mm:SS.sss") from None
+        raise UsageFailure(f"--to-datetime {text!r}: not of the form YYYY-MM-DDTHH:mm:SS.sss") from None
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
     return max(0, (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000)
 
@@ -34,8 +34,8 @@ def parse_duration(text: str) -> int:
     found = DURATION.fullmatch(text)
     parts = {} if found is None else {unit: found[unit] for unit in MS_OF if found[unit]}
     if found is None or not parts or text[-1] in "Tt":
-        raise UsageFailure(f"--by-duration {text!r}: must be written PnDTnHnMnS, as in P1D or PT1H30M")
+        raise UsageFailure(f"--by-duration {text!r}: not of the form PnDTnHnMnS, as in P1D or PT1H30M")
     total_ms = int(sum(float(value.replace(",", ".")) * MS_OF[unit] for unit, value in parts.items()))
     if abs(total_ms) > MAX_TIMESTAMP:
-        raise UsageFailure(f"--by-duration {text!r}: is longer than time is counted")
+        raise UsageFailure(f"--by-duration {text!r}: too long; the limit is {MAX_TIMESTAMP} ms")
     return -total_ms if found["sign"] == "-" else total_ms

@@ -1,7 +1,7 @@
-"""Where groups stand in each partition: what they committed, where the log ends, who reads it, and how far behind.
+"""The progress of groups in each partition: committed offset, log end, member and lag.
 
-A partition belongs to a group once it is assigned to a member, or the group has committed an offset of it. The log's
-end is the high watermark, which is as far as consumers see.
+A partition belongs to a group if it is assigned to a member, or if the group has committed an offset for it. The log
+end is the high watermark, because consumers read no further.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEARCH_MS = 5_000
 
 
 class GroupProgress:
-    """A group, and a row for each of its partitions; `rows` have the keys of `groups describe`."""
+    """A group with one row per partition. The rows have the keys of `groups describe`."""
 
     __slots__ = ("group", "rows")
 
@@ -41,9 +41,9 @@ class GroupProgress:
 
 
 class ProgressReader:
-    """Reads again and again with `read`; times of records that are known already are not looked for once more.
+    """Reads the progress repeatedly with `read`. Times of records are remembered.
 
-    `search_ms` bounds how long the others are looked for at a time.
+    `search_ms` limits the search for unknown times in each reading.
     """
 
     def __init__(self, client: ClusterClient, search_ms: float | None) -> None:
@@ -57,7 +57,7 @@ class ProgressReader:
         return self._groups
 
     def read(self, group_ids: Iterable[str]) -> tuple[list[GroupProgress], list[str | Exception]]:
-        """The groups by id, and what is to be said of those, and of partitions, that nothing is known of."""
+        """The groups by id, and the errors of groups and partitions that could not be read."""
         described = self._groups.describe_groups(group_ids)
         groups = [group for group in described.values() if isinstance(group, GroupDescription)]
         failures: list[str | Exception] = [
@@ -88,7 +88,7 @@ class ProgressReader:
         return offsets, list(failures(listed).values())
 
     def _add_seconds(self, rows: Sequence[Row]) -> None:
-        """The age of the first record that was not read, looked for where there is one."""
+        """Adds the age of the first unread record to partitions with lag."""
         late = [row for row in rows if row["lag"]]
         starts = self._offsets(map(_place, late), EARLIEST)[0] if late else {}
         unread = {
@@ -106,7 +106,7 @@ class ProgressReader:
 
 
 def _rows(group: GroupDescription, committed: Mapping[TopicPartition, CommittedOffset]) -> list[Row]:
-    """First what members have, those with most first, then what nobody has (as kafka-consumer-groups orders it)."""
+    """Partitions of the largest assignments first, then unassigned partitions, as in kafka-consumer-groups."""
     rows = []
     assigned: set[TopicPartition] = set()
     for member in sorted(group.members, key=lambda member: -len(member.assignment)):

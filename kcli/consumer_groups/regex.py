@@ -1,18 +1,28 @@
-"""`kcli groups validate-regex`: whether consumers may subscribe by a pattern, judged as a broker does it (KIP-848)."""
+"""`kcli groups validate-regex`: checks a subscription pattern as a broker does (KIP-848)."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.failures import Failure
 from kcli.output import TABLE, output_option, write_rows
 
 
-@click.command("validate-regex")
+@click.command(
+    "validate-regex",
+    cls=Command,
+    examples="""
+    # Check a subscription pattern
+    kcli groups validate-regex 'orders-[0-9]+'
+    # Check it and print the result as JSON
+    kcli groups validate-regex 'orders-[0-9]+' -o json
+    """,
+)
 @click.argument("regex")
 @output_option
 def validate_regex(regex: str, output: str) -> None:
-    """Say whether a regular expression is one that consumers can subscribe by: RE2's syntax, without a broker."""
+    """Check whether consumers can subscribe with a regular expression (RE2 syntax). Needs no broker."""
     from kcore.coordinator.group.consumer.re2.parser import PatternError, parse
 
     try:

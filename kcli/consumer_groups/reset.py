@@ -1,7 +1,7 @@
-"""`kcli groups reset-offsets`: moves what groups without members have committed.
+"""`kcli groups reset-offsets`: moves the committed offsets of groups without members.
 
-Nothing is changed before the plan was seen: --dry-run shows it, --execute or --yes says that it was, and without them a
-user at a terminal is asked, which is what Kafka's tool has announced to do. Elsewhere it is a dry run, as there.
+Nothing is changed before the user has seen the plan. --dry-run prints it, --execute and --yes apply it. Without these
+options, a user at a terminal is asked. Elsewhere it is a dry run, as with Kafka's tool.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 
 import click
 
+from kcli.command import Command
 from kcli.confirmation import confirm
 from kcli.consumer_groups.moments import parse_datetime, parse_duration
 from kcli.consumer_groups.reset_target import (
@@ -53,27 +54,42 @@ if TYPE_CHECKING:
     from kcore.errors import KafkaError
 
 OFFSET = click.IntRange(-(2**63), 2**63 - 1)
-# Nobody reads on in such a group, and a group that is not there is made by the commit.
+# Groups without members. A missing group is created by the commit.
 INACTIVE = ("Empty", "Dead")
 PLAN_COLUMNS = {"GROUP": "group", "TOPIC": "topic", "PARTITION": "partition", "NEW-OFFSET": "new_offset"}
 
 
-@click.command("reset-offsets")
+@click.command(
+    "reset-offsets",
+    cls=Command,
+    examples="""
+    # Show the plan: read a topic again from the start
+    kcli groups reset-offsets billing --topic orders --to-earliest --dry-run
+    # Read the last hour of all topics again, without a question
+    kcli groups reset-offsets billing --all-topics --by-duration PT1H --execute
+    # Skip one record of partition 0
+    kcli groups reset-offsets billing --topic orders:0 --shift-by 1
+    """,
+)
 @group_argument
 @group_option
 @all_groups_option
 @topic_option
-@click.option("--all-topics", is_flag=True, help="All partitions that the group has committed offsets of.")
-@click.option("--to-earliest", is_flag=True, help="To the start of each partition.")
-@click.option("--to-latest", is_flag=True, help="To the end of each partition.")
-@click.option("--to-current", is_flag=True, help="To what is committed now, and the end where nothing is.")
-@click.option("--to-datetime", metavar="DATETIME", help="To the first record since YYYY-MM-DDTHH:mm:SS.sss, in UTC.")
-@click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS.")
-@click.option("--to-offset", type=OFFSET, metavar="OFFSET", help="To an offset.")
-@click.option("--shift-by", type=OFFSET, metavar="N", help="By so many offsets on, or back if negative.")
-@click.option("--from-file", metavar="FILE", help="To the offsets of a file as --export writes it; - is stdin.")
-@click.option("--dry-run", is_flag=True, help="Only show the plan.")
-@click.option("--execute", is_flag=True, help="Carry it out, and do not ask.")
+@click.option("--all-topics", is_flag=True, help="All partitions with committed offsets of the group.")
+@click.option("--to-earliest", is_flag=True, help="Move to the log start.")
+@click.option("--to-latest", is_flag=True, help="Move to the log end.")
+@click.option("--to-current", is_flag=True, help="Keep the committed offset; without one, move to the log end.")
+@click.option(
+    "--to-datetime", metavar="DATETIME", help="Move to the first record since YYYY-MM-DDTHH:mm:SS.sss, in UTC."
+)
+@click.option(
+    "--by-duration", metavar="DURATION", help="Move to the first record of the last PnDTnHnMnS, such as PT1H30M."
+)
+@click.option("--to-offset", type=OFFSET, metavar="OFFSET", help="Move to this offset.")
+@click.option("--shift-by", type=OFFSET, metavar="N", help="Move forward by N offsets, or back if N is negative.")
+@click.option("--from-file", metavar="FILE", help="Move to the offsets of a file written by --export; - is stdin.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, do not apply it.")
+@click.option("--execute", is_flag=True, help="Apply the plan without a question.")
 @click.option("--export", is_flag=True, help="Print the plan as a file for --from-file.")
 @yes_option
 @timeout_option
@@ -96,24 +112,24 @@ def reset_offsets(
     output: str,
     **targets: Any,
 ) -> None:
-    """Move the offsets of groups that have no members.
+    """Move the committed offsets of groups without members.
 
-    Say where to (--to-earliest, --to-latest, --to-current, --to-datetime, --by-duration, --to-offset, --shift-by or
-    --from-file), and of which topics (--topic or --all-topics). Without --execute or --yes, the plan is shown and asked
-    about at a terminal, and only shown elsewhere.
+    Pass one target (--to-earliest, --to-latest, --to-current, --to-datetime, --by-duration, --to-offset, --shift-by or
+    --from-file), and the topics (--topic or --all-topics). The plan is printed first. On a terminal you are then asked
+    to confirm it; elsewhere nothing is changed. --execute and --yes apply the plan without a question.
     """
     from kcli.consumer_groups.reset_file import read_plan, write_plan
 
     names = named_groups(group_arguments, group_options, all_groups)
     if dry_run and (execute or yes):
-        raise UsageFailure("groups reset-offsets: choose --dry-run or --execute")
+        raise UsageFailure("groups reset-offsets: --dry-run excludes --execute and --yes: remove it or them")
     if export and output not in (TABLE, KAFKA):
-        raise UsageFailure("groups reset-offsets: --export prints a file for --from-file; leave -o out")
+        raise UsageFailure("groups reset-offsets: --export prints a file for --from-file, not JSON: remove -o")
     from_file, target = _target(targets)
     if from_file is None and all_topics == bool(topics):
-        raise UsageFailure("groups reset-offsets: say which topics, with --topic or --all-topics")
+        raise UsageFailure("groups reset-offsets: pass the topics, with either --topic or --all-topics")
     if from_file is not None and (topics or all_topics):
-        raise UsageFailure("groups reset-offsets: --from-file names the partitions; leave --topic and --all-topics out")
+        raise UsageFailure("groups reset-offsets: --from-file contains the partitions: remove --topic and --all-topics")
     file_plan = None if from_file is None else read_plan(from_file, names)
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         resetter = Resetter(client, topics, target, file_plan)
@@ -135,11 +151,11 @@ def reset_offsets(
 
 
 def _is_agreed(rows: Iterable[Row], is_said: bool, is_export: bool) -> bool:
-    """Whether the plan is to be carried out."""
+    """Whether to apply the plan."""
     if is_said or is_export:
         return is_said
     if not sys.stdin.isatty():
-        click.echo("kcli: nothing was changed: this is the plan, which --execute carries out", err=True)
+        click.echo("kcli: dry run: nothing was changed. Pass --execute to apply", err=True)
         return False
     plan = (f"move group {row['group']}, partition {row['topic']}-{row['partition']} {_move(row)}" for row in rows)
     confirm("groups reset-offsets", plan, unless="nothing was changed")
@@ -160,18 +176,18 @@ def _print_plan(rows: Iterable[Row]) -> None:
 
 
 def _print_plan_as_kafka(rows: Iterable[Row]) -> None:
-    """The heading stands there without rows, too."""
+    """Kafka's tool prints the heading even without rows."""
     from kcli.consumer_groups.text import print_table
 
     print_table(list(rows), PLAN_COLUMNS)
 
 
 def _target(options: Mapping[str, Any]) -> tuple[str | None, ResetTarget]:
-    """The one thing that was said of where to: a file, or else a target."""
+    """The one target in the options: a file, or another target."""
     given = {name: value for name, value in options.items() if value is not None and value is not False}
     if len(given) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
-        raise UsageFailure(f"groups reset-offsets: say where to with just one of {names}")
+        raise UsageFailure(f"groups reset-offsets: pass exactly one of {names}")
     ((name, value),) = given.items()
     if name == "from_file":
         return value, ResetTarget(TO_CURRENT)
@@ -190,7 +206,7 @@ def _target(options: Mapping[str, Any]) -> tuple[str | None, ResetTarget]:
 
 
 class Resetter:
-    """Plans for groups, one by one, and carries out what was planned. `failures` are what it could not plan."""
+    """Plans the new offsets of groups and commits them. `failures` are partitions and groups without a plan."""
 
     def __init__(
         self, client: ClusterClient, topics: Iterable[str], target: ResetTarget, file_plan: Plan | None
@@ -210,7 +226,7 @@ class Resetter:
         self._committed: dict[str, dict[TopicPartition, int]] = {}
 
     def plan(self, names: list[str] | None) -> None:
-        """Plans for the named groups, or for all."""
+        """Plans for the named groups, or for all groups."""
         group_ids, unlisted = find_groups(self._groups, names)
         self.failures += unlisted
         partitions, missing = find_partitions(self._topic_admin, self._topics)
@@ -239,8 +255,8 @@ class Resetter:
             if group.state not in INACTIVE:
                 self.failures.append(
                     Failure(
-                        f"group {group_id} is {group.state}: offsets can only be reset while nobody is in the group; "
-                        "stop its members first",
+                        f"group {group_id}: cannot reset offsets while the group has members (state {group.state}). "
+                        "Stop its members first",
                         as_kafka=f"Assignments can only be reset if the group '{group_id}' is inactive, but the "
                         f"current state is {group.state}.",
                     )
@@ -256,12 +272,12 @@ class Resetter:
             return plan_reset(self._records, self._target, partitions, self._committed[group_id])
         plan = ResetPlan()
         if group_id not in self._file_plan:
-            plan.failures.append("the file has no offsets for it")
+            plan.failures.append("the file has no offsets for this group")
         move_to_offsets(self._records, plan, self._file_plan.get(group_id, {}))
         return plan
 
     def rows(self) -> list[Row]:
-        """What is planned, or was done."""
+        """The plan, or after `execute` what was applied."""
         return [
             {
                 "group": group_id,
@@ -275,7 +291,7 @@ class Resetter:
         ]
 
     def execute(self) -> list[str | Exception]:
-        """Commits what was planned; what was refused leaves the plan, and is answered."""
+        """Commits the plan. Refused partitions are removed from it, and their errors are returned."""
         refused: list[str | Exception] = []
         for group_id, offsets in self._offsets.items():
             results: Mapping[TopicPartition, KafkaError | Exception | None] = (

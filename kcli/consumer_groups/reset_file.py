@@ -1,9 +1,9 @@
 """A reset plan as a file of kafka-consumer-groups: comma-separated values without a heading.
 
-    topic,partition,offset            of one group
-    group,topic,partition,offset      of any number
+    topic,partition,offset            for one group
+    group,topic,partition,offset      for any number of groups
 
-`--export` writes what `--from-file` reads.
+`--export` writes the file, and `--from-file` reads it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_PARTITION = 2**31 - 1
 
 
 def read_plan(path: str, groups: list[str] | None) -> Plan:
-    """The offsets by group; UsageFailure names the line that makes no sense. `-` is standard input."""
+    """The offsets by group. Raises UsageFailure for an invalid line. `-` is standard input."""
     plan: Plan = {}
     with click.open_file(path, encoding="utf-8") as file:
         try:
@@ -46,7 +46,7 @@ def read_plan(path: str, groups: list[str] | None) -> Plan:
         group, topic, partition, offset = line
         place = TopicPartition(topic, _number(path, number, partition, MAX_PARTITION))
         if place in plan.setdefault(group, {}):
-            raise UsageFailure(f"{path}, line {number}: partition {place} stands there twice")
+            raise UsageFailure(f"{path}, line {number}: partition {place}: given twice; remove one")
         plan[group][place] = _number(path, number, offset, MAX_OFFSET)
     return plan
 
@@ -57,12 +57,12 @@ def _number(path: str, line: int, text: str, limit: int) -> int:
     except ValueError:
         number = -1
     if not 0 <= number <= limit:
-        raise UsageFailure(f"{path}, line {line}: {text!r} must be a number from 0 to {limit}")
+        raise UsageFailure(f"{path}, line {line}: {text!r}: must be a number from 0 to {limit}")
     return number
 
 
 def write_plan(rows: Iterable[Row], one_group: bool) -> None:
-    """Prints rows of `groups reset-offsets` as such a file."""
+    """Prints the rows of `groups reset-offsets` as such a file."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     keys = ("topic", "partition", "new_offset") if one_group else ("group", "topic", "partition", "new_offset")

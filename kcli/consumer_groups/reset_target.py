@@ -1,6 +1,6 @@
-"""Where offsets are to be moved: what each option of `kcli groups reset-offsets` means for the partitions of a group.
+"""The targets of `kcli groups reset-offsets`: the new offset of each partition.
 
-An offset that somebody named is brought within the log, as Kafka's tool does; one that was found there lies in it.
+An offset that the user gives is moved into the log, as by Kafka's tool. An offset that was looked up is already in it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TO_TIME, TO_CURRENT, TO_OFFSET, SHIFT_BY = "time", "current", "offset", "shift"
 
 
 class ResetTarget(NamedTuple):
-    """`value` is a time in milliseconds or a special one, an offset, or a number of offsets."""
+    """`value` is a time in milliseconds, a special time, an offset, or a number of offsets."""
 
     kind: str
     value: int = 0
 
 
 class ResetPlan:
-    """New offsets, what the user ought to know of them, and why a partition has none."""
+    """New offsets, warnings about them, and failures of partitions without one."""
 
     __slots__ = ("failures", "offsets", "warnings")
 
@@ -56,7 +56,7 @@ def plan_reset(
         move_to_offsets(admin, plan, dict.fromkeys(wanted, target.value))
     else:
         plan.failures += [
-            f"partition {place}: the group has committed no offset that could be shifted"
+            f"partition {place}: cannot shift: the group has no committed offset. Use --to-offset instead"
             for place in wanted
             if place not in committed
         ]
@@ -68,20 +68,24 @@ def plan_reset(
 def _move_to_time(admin: RecordAdmin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> None:
     found = _look_up(admin, plan, partitions, time_ms)
     none_since = [place for place, offset in found.items() if offset < 0]
-    plan.warnings += [f"partition {place} has no record since then: its end is taken" for place in none_since]
+    plan.warnings += [f"partition {place}: no record since that time; using the log end" for place in none_since]
     plan.offsets = {**found, **_look_up(admin, plan, none_since, LATEST)}
 
 
 def move_to_offsets(admin: RecordAdmin, plan: ResetPlan, requested: Offsets) -> None:
-    """Takes offsets up into a plan, none before the start or behind the end of its partition."""
+    """Adds offsets to a plan; those outside the log become its start or its end."""
     ends = _look_up(admin, plan, list(requested), LATEST)
     starts = _look_up(admin, plan, list(ends), EARLIEST)
     for place, start in starts.items():
         offset = min(max(requested[place], start), ends[place])
         if offset > requested[place]:
-            plan.warnings.append(f"partition {place} starts at offset {offset}: {requested[place]} lies before it")
+            plan.warnings.append(
+                f"partition {place}: offset {requested[place]} is before the log start offset; using {offset}"
+            )
         elif offset < requested[place]:
-            plan.warnings.append(f"partition {place} ends at offset {offset}: {requested[place]} lies behind it")
+            plan.warnings.append(
+                f"partition {place}: offset {requested[place]} is beyond the log end offset; using {offset}"
+            )
         plan.offsets[place] = offset
 
 

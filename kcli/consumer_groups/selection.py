@@ -1,7 +1,7 @@
-"""Which groups a command means, and which partitions of theirs.
+"""Selection of groups and of their partitions.
 
-A group is named as it is: its id may hold any character, so that none stands for others. A topic may have partitions
-behind it, `orders:0,2`, and stands for all of them otherwise.
+Groups are named exactly: a group id may contain any character, so there are no patterns. A topic may be followed by
+partitions, as in `orders:0,2`; without them, all its partitions are selected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ group_option = click.option(
     multiple=True,
     metavar="GROUP",
     shell_complete=complete_groups,
-    help="A group; may be repeated.",
+    help="Consumer group. May be repeated.",
 )
 all_groups_option = click.option("--all-groups", is_flag=True, help="All consumer groups.")
 topic_option = click.option(
@@ -40,19 +40,19 @@ topic_option = click.option(
     multiple=True,
     metavar="TOPIC[:ID,...]",
     shell_complete=complete_topics,
-    help="A topic or partitions of it; may be repeated.",
+    help="Topic, or partitions of a topic. May be repeated.",
 )
 timeout_option = click.option(
     "--timeout",
     "timeout_ms",
     type=click.IntRange(1, 2**31 - 1),
     metavar="MS",
-    help="How long a broker may take to answer. Default: request.timeout.ms of the client, 30 s.",
+    help="Request timeout, in ms. Default: request.timeout.ms of the client (30000).",
 )
 
 
 def connect_in_time(bootstrap_server: str, command_config: str | None, timeout_ms: int | None) -> ClusterClient:
-    """A client for the cluster, whose requests take as long as --timeout says."""
+    """A client for the cluster with --timeout as its request timeout."""
     properties = read_properties(command_config)
     if timeout_ms is not None:
         properties["request.timeout.ms"] = str(timeout_ms)
@@ -60,19 +60,19 @@ def connect_in_time(bootstrap_server: str, command_config: str | None, timeout_m
 
 
 def named_groups(arguments: Iterable[str], options: Iterable[str], all_groups: bool) -> list[str] | None:
-    """The groups that were named, each once; None for all."""
+    """The named groups without repetitions; None for all."""
     names = list(dict.fromkeys([*arguments, *options]))
     if all_groups == bool(names):
-        raise UsageFailure("name groups, as GROUP or with --group, or say --all-groups")
+        raise UsageFailure("pass groups, as arguments or with --group, or pass --all-groups")
     for name in names:
-        # The system's encoding keeps bytes that are no text as surrogates, which no request can carry.
+        # Bytes on the command line that are not text are surrogates in Python. No request can contain them.
         if any("\ud800" <= character <= "\udfff" for character in name):
-            raise UsageFailure(f"--group {name!r}: a group's id is text")
+            raise UsageFailure(f"--group {name!r}: invalid group id: not UTF-8 text")
     return names or None
 
 
 def find_groups(admin: GroupAdmin, names: list[str] | None) -> tuple[list[str], list[str | Exception]]:
-    """The ids of the groups that are meant, and why some of all could not be listed."""
+    """The ids of the selected groups, and errors of brokers whose groups could not be listed."""
     if names is not None:
         return names, []
     listed, failures = admin.list_groups()
@@ -80,12 +80,12 @@ def find_groups(admin: GroupAdmin, names: list[str] | None) -> tuple[list[str], 
 
 
 def is_of_consumers(group: GroupListing) -> bool:
-    """Whether consumers use a group; one without a protocol only keeps offsets (a simple consumer's)."""
+    """Whether consumers use the group. A group without a protocol only stores offsets (of simple consumers)."""
     return group.protocol_type in (CONSUMER_PROTOCOL, "")
 
 
 def find_partitions(admin: TopicAdmin, topics: Iterable[str]) -> tuple[list[TopicPartition], list[str | Exception]]:
-    """The partitions that are meant, sorted, and what is to be said of topics that are not there."""
+    """The selected partitions, sorted, and failures for missing topics."""
     from kcli.topic_selection import not_there
     from kcore.client.admin.results import failures, succeeded
     from kcore.client.metadata.cluster import TopicPartition
@@ -100,7 +100,7 @@ def find_partitions(admin: TopicAdmin, topics: Iterable[str]) -> tuple[list[Topi
 
 
 def parse_topic(text: str) -> tuple[str, list[int] | None]:
-    """`orders:0,2` is topic and partitions; `orders` the topic with all of them, which are None."""
+    """`orders:0,2` is a topic with partitions; `orders` is the topic with all partitions, which are None."""
     topic, colon, numbers = text.partition(":")
     try:
         partitions = [int(number) for number in numbers.split(",")] if colon else None

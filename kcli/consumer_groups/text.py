@@ -1,7 +1,7 @@
-"""Groups as kafka-consumer-groups prints them, which scripts read: columns filled up with spaces to what they hold,
-under headings, after an empty line. Columns that only this tool has stand behind the others.
+"""Groups in the format of kafka-consumer-groups, which scripts read: an empty line, headings, and columns padded with
+spaces. Columns that only this tool has come last.
 
-What goes to stderr there, that a group has no members or is rebalancing, goes there here too.
+As in Kafka's tool, notes that a group has no members or is rebalancing go to stderr.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kcli.output import Row
 
 MISSING = "-"
-# The least width of each column, by heading; the last column of a line is not filled up.
+# The minimum width of each column, by heading. The last column of a line is not padded.
 WIDTHS = {
     "GROUP": 15,
     "TOPIC": 15,
@@ -46,7 +46,7 @@ REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconc
 
 
 def tell_state(group_id: str, state: str) -> None:
-    """What is to be known before the rows of a group are read."""
+    """Prints the note that comes before the rows of a group."""
     if state == "Empty":
         click.echo(f"\nConsumer group '{group_id}' has no active members.", err=True)
     elif state in REBALANCING:
@@ -54,13 +54,13 @@ def tell_state(group_id: str, state: str) -> None:
 
 
 def print_table(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
-    """One table behind an empty line."""
+    """One table after an empty line."""
     click.echo()
     print_columns(rows, columns)
 
 
 def print_columns(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
-    """One table; `columns` are the headings and the key that stands below each."""
+    """One table; `columns` maps headings to keys."""
     table = [list(columns), *([_cell(row[key]) for key in columns.values()] for row in rows)]
     widths = [max(WIDTHS.get(heading, 0), *(len(cells[at]) for cells in table)) for at, heading in enumerate(columns)]
     for cells in table:
@@ -68,7 +68,7 @@ def print_columns(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
 
 
 def print_by_group(rows: Iterable[Row], columns: Mapping[str, str]) -> None:
-    """A table for each group."""
+    """One table per group."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["group"], []).append(row)
@@ -89,7 +89,7 @@ def _cell(value: Any) -> str:
 
 
 def offset_columns(verbose: bool, with_seconds: bool) -> dict[str, str]:
-    """Of `groups describe --offsets`; Kafka's tool has no lag in seconds."""
+    """Columns of `groups describe --offsets`. Kafka's tool has no lag in seconds."""
     return {
         "GROUP": "group",
         "TOPIC": "topic",
@@ -106,7 +106,7 @@ def offset_columns(verbose: bool, with_seconds: bool) -> dict[str, str]:
 
 
 def member_columns(rows: Sequence[Row], verbose: bool) -> dict[str, str]:
-    """Of `groups describe --members`: instance ids where somebody has one, who is upgraded where members differ."""
+    """Columns of `groups describe --members`. Instance ids and upgrades are shown only if they distinguish members."""
     columns = {"GROUP": "group", "CONSUMER-ID": "consumer_id"}
     if any(row["instance_id"] for row in rows):
         columns["GROUP-INSTANCE-ID"] = "instance_id"
@@ -120,7 +120,7 @@ def member_columns(rows: Sequence[Row], verbose: bool) -> dict[str, str]:
 
 
 def state_columns(verbose: bool) -> dict[str, str]:
-    """Of `groups describe --state`."""
+    """Columns of `groups describe --state`."""
     return {
         "GROUP": "group",
         "COORDINATOR (ID)": "coordinator",

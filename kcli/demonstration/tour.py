@@ -1,4 +1,4 @@
-"""The steps of the demo, in the order in which they are shown."""
+"""The steps of the demo, in order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRESS_EVERY = 16_384
 
 
 def create_topics(bootstrap_server: str) -> None:
-    """Flights carry the times of 2013, so that their topic may not be emptied by age."""
+    """The flights have timestamps of 2013, so their topic must not have a retention time."""
     from kcli.options import connect
     from kcore.client.admin.results import raise_first
     from kcore.client.admin.topics import NewTopic, TopicAdmin
@@ -41,7 +41,7 @@ def create_topics(bootstrap_server: str) -> None:
 
 
 def publish(bootstrap_server: str, flights: FlightFile) -> Fingerprint:
-    """Every flight, keyed by its carrier; returns what was acknowledged."""
+    """Publishes all flights, keyed by carrier. Returns the fingerprint of the acknowledged flights."""
     from kcore.client.producer import Producer
 
     fingerprint = Fingerprint()
@@ -68,14 +68,14 @@ def publish(bootstrap_server: str, flights: FlightFile) -> Fingerprint:
             if number % PROGRESS_EVERY == 0:
                 advance(number)
     if failures:
-        raise Failure(f"demo: {len(failures)} flights were not delivered: {failures[0]}")
+        raise Failure(f"{len(failures)} flights were not delivered. First error: {failures[0]}")
     elapsed_s = time.perf_counter() - began_s
     say(f"Published {fingerprint.total:,} flights of 2013 to topic {FLIGHTS_TOPIC} in {elapsed_s:.1f} s.")
     return fingerprint
 
 
 def consume(bootstrap_server: str, flights: FlightFile, published: Fingerprint) -> ArrivalDelays:
-    """Reads everything back and holds it against what was published."""
+    """Reads all flights back and compares them with the published ones."""
     from kcore.client.consumer import Consumer
     from kcore.client.metadata.cluster import TopicPartition
 
@@ -99,7 +99,9 @@ def consume(bootstrap_server: str, flights: FlightFile, published: Fingerprint) 
             elif time.perf_counter() - began_s > CONSUME_TIMEOUT_S:
                 break
     if seen != published or seen.total != FLIGHT_COUNT:
-        raise Failure(f"demo: {published.total:,} flights were published, and {seen.total:,} came back, or others")
+        raise Failure(
+            f"topic {FLIGHTS_TOPIC}: read {seen.total:,} flights, but published {published.total:,}, or others"
+        )
     elapsed_s = time.perf_counter() - began_s
     say(f"Consumed {seen.total:,} flights in {elapsed_s:.1f} s.")
     say(f"Complete: every carrier's flights came back in order, checksum {seen.checksum:08x}.")
@@ -142,7 +144,7 @@ def measure(bootstrap_server: str) -> None:
     measuring = Measuring(TABLE)
     written = measuring.run("writing", lambda share, emit: ProducerPerformance(write, share, emit).work(), PERF_RECORDS)
     if written.failures:
-        raise Failure(f"demo: not everything was delivered: {written.failures[0]}")
+        raise Failure(f"topic {PERF_TOPIC}: not all records were delivered. First error: {written.failures[0]}")
     say(f"Write: {kafka_lines.producer_summary(written.total, written.elapsed_s)}")
     has_read = measuring.run("reading", lambda share, emit: ConsumerPerformance(read, share, emit).work(), PERF_RECORDS)
     summary = has_read.summary()
@@ -151,7 +153,7 @@ def measure(bootstrap_server: str) -> None:
 
 
 def show_segment(data_dir: str) -> None:
-    """The first batches of a segment, as `kcli dump-log` prints them."""
+    """The first batches of a segment, in the format of `kcli dump-log`."""
     from itertools import islice
 
     from kcli.commands.dump_log import dump_files
@@ -176,7 +178,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr when that is a terminal, and nothing otherwise."""
+    """A progress bar on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -1,13 +1,12 @@
-"""Apache Kafka's command-line tools under their own names: bin/kafka-topics.sh takes Kafka's options, and kcli carries
-them out.
+"""Apache Kafka's command-line tools under their own names: bin/kafka-topics.sh takes Kafka's options and runs kcli.
 
-A tool is a `Tool` of its own file: a table of Kafka's options and what each is called here. `TOOLS` says in which.
+Each tool is a `Tool` in its own file: a table of Kafka's options with their names in kcli. `MODULES` has the files.
 """
 
 from __future__ import annotations
 
-# Kafka's name of a tool, without `.sh`, and the module of this package that has it: in its table `TOOLS`, or run by
-# `run(name, words)` where there is nothing to translate.
+# Kafka's name of a tool, without `.sh`, and the module with its table `TOOLS`, or with a function `run(name, words)` if
+# there is nothing to translate.
 MODULES = {
     "kafka-broker-api-versions": "cluster",
     "kafka-cluster": "cluster",
@@ -34,7 +33,7 @@ MODULES = {
 
 
 def run(name: str, words: list[str]) -> int:
-    """Runs a tool by the name of Kafka's script for it, and returns the exit code that Kafka's own would have."""
+    """Runs a tool by the name of Kafka's script, and returns the exit code of that script."""
     from importlib import import_module
 
     from kcli.kafka_tools.tool import run_tool

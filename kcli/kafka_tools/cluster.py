@@ -1,4 +1,4 @@
-"""kafka-cluster, kafka-log-dirs and kafka-broker-api-versions: what a cluster consists of."""
+"""kafka-cluster, kafka-log-dirs and kafka-broker-api-versions."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ ENTITIES = (
     *("topic", "client", "client-defaults", "user", "user-defaults", "broker", "broker-defaults", "broker-logger"),
     *("ip", "ip-defaults", "client-metrics", "group"),
 )
-# What was found wrong before anything was asked of a broker stands alone; all else stands behind the command line.
+# These errors are found before a request is sent. kafka-configs prints them without its command line.
 ALONE = ("Invalid config(s): ", "Invalid broker logger(s): ")
 
 

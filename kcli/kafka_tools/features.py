@@ -29,7 +29,7 @@ def check(parsed: ParsedWords) -> None:
         )
     if parsed.others[0] not in SERVED:
         raise WrongCommandLine(
-            f"kafka-features: {parsed.others[0]} is about Apache Kafka's releases, of which this is none"
+            f"kafka-features: {parsed.others[0]} is not supported: it describes releases of Apache Kafka"
         )
 
 

@@ -34,7 +34,7 @@ def extra(parsed: ParsedWords) -> list[str]:
 
 
 def fail(causes: Sequence[str | Exception], words: Sequence[str]) -> None:
-    """With what was raised as Java shows it, on stderr as well."""
+    """Exceptions are printed as Java prints them, and also on stderr."""
     for cause in causes:
         if isinstance(cause, Failure) and cause.as_kafka:
             print(f"\nError: {cause.as_kafka}")

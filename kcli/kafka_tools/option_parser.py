@@ -1,9 +1,9 @@
-"""Command lines as Kafka's tools read them: joptsimple's rules, and joptsimple's words for what breaks them.
+"""Parses command lines as Kafka's tools do: the rules and the error messages of joptsimple.
 
     --name value   --name=value   -name value   --flag   --optional [value]   --   other words
 
-Names are not abbreviated. An option that needs a value takes the next word whatever it is; one that may have a value
-takes it unless it looks like an option.
+Names cannot be abbreviated. An option with a required value takes the next word, whatever it is. An option with an
+optional value takes the next word unless it looks like an option.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class WrongCommandLine(Exception):
-    """What Kafka's tool would say of a command line before its help."""
+    """The message of Kafka's tool for an invalid command line, printed before its help."""
 
 
 class Option(NamedTuple):
-    """`value` is what stands for its value in the help, empty for a flag; `[...]` is a value that may be missing.
+    """`value` is the placeholder for the value in the help; empty for a flag, `[...]` for an optional value.
 
-    `to` is its name in kcli: the same without it; an empty one is an option that says nothing to kcli.
+    `to` is the name in kcli, by default the same one. Options with an empty `to` are ignored.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Option(NamedTuple):
 
 
 class ParsedWords(NamedTuple):
-    """`options` in their order, with None for the value of a flag and of one that was left out; `others` are words."""
+    """`options` in order; the value is None for flags and omitted values. `others` are the remaining words."""
 
     options: list[tuple[Option, str | None]]
     others: list[str]
@@ -49,7 +49,7 @@ class ParsedWords(NamedTuple):
 
 
 def parse_words(words: Sequence[str], options: Iterable[Option]) -> ParsedWords:
-    """Takes a command line apart; WrongCommandLine for what the options do not allow."""
+    """Parses a command line. Raises WrongCommandLine if the options do not allow it."""
     known = {option.name: option for option in options}
     parsed = ParsedWords([], [])
     rest = list(words)

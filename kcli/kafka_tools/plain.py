@@ -1,6 +1,6 @@
-"""Tools whose options kcli's commands take as they are: the consoles and the perf tools.
+"""Tools whose options kcli's commands accept unchanged: the consoles and the perf tools.
 
-What is wrong with a command line is told by the command itself; the exit code is Kafka's.
+The command itself reports errors; the exit code is that of Kafka's tool.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Kafka's producers wait for a broker for max.block.ms, its consumers without a limit; both warn meanwhile.
+# Kafka's producers wait for a broker for max.block.ms, its consumers forever. Both print warnings meanwhile.
 PATIENT, ENDLESS = ("--wait-ms", "60000"), ("--wait",)
 COMMANDS = {
     "kafka-console-producer": ("console-producer", *PATIENT),
@@ -33,5 +33,5 @@ def fail(causes: Sequence[str | Exception], words: Sequence[str]) -> None:
 
 
 def run(name: str, words: list[str]) -> int:
-    """Runs kcli's command with the words as they are."""
+    """Runs kcli's command with the unchanged words."""
     return carry_out(fail, words, [*COMMANDS[name], *words])

@@ -1,4 +1,4 @@
-"""kafka-delete-records, kafka-get-offsets and kafka-dump-log: what lies in partitions."""
+"""kafka-delete-records, kafka-get-offsets and kafka-dump-log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_MATCH = "Could not match any topic-partitions with the specified filters"
 
 
 def fail_to_delete(causes: Sequence[str | Exception], words: Sequence[str]) -> None:
-    """What a partition says stands on stdout beside those that were emptied; see `kcli records delete`."""
+    """Errors of partitions are printed on stdout, among the results; see `kcli records delete`."""
     for cause in causes:
         print(f"Error while executing delete records command: {words_of(cause)}", file=sys.stderr)
 

@@ -2,8 +2,8 @@
 
     kafka-server-start.sh [-daemon] [-name NAME] [-loggc] server.properties [--override property=value]*
 
-Unlike Kafka's, kafka-server-stop does not look for every broker of the machine: it stops the one that serves the
-default data directory, or that of the properties file or the --data-dir that it is given.
+Unlike Kafka's, kafka-server-stop does not stop every broker of the machine. It stops the broker of the default data
+directory, of the given properties file, or of --data-dir.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kcli.kafka_tools.plain import fail
 from kcli.kafka_tools.tool import FAILED, carry_out
 
 DAEMON = "-daemon"
-# Of Java, or of the scripts themselves: each with how many words belong to it.
+# Options of Java or of Kafka's scripts, with their number of words.
 WITHOUT_MEANING = {"-loggc": 1, "-name": 2}
 LOG_FILE = "kafkaServer.out"
 USAGE = "USAGE: kafka-server-start [-daemon] server.properties [--override property=value]*"
 
 
 def run(name: str, words: list[str]) -> int:
-    """Starts or stops a broker, and returns the exit code that Kafka's script would have."""
+    """Starts or stops a broker, and returns the exit code of Kafka's script."""
     if name == "kafka-server-stop":
         return _stop(words)
     is_daemon = False
@@ -39,7 +39,7 @@ def run(name: str, words: list[str]) -> int:
 
 
 def _start_in_background(words: list[str]) -> int:
-    """In a session of its own, with its output in $LOG_DIR/kafkaServer.out; nobody waits until it serves."""
+    """Starts a broker in its own session, with its output in $LOG_DIR/kafkaServer.out. Does not wait for it."""
     import subprocess
 
     from kcli.data_directory import default_data_directory

@@ -1,4 +1,4 @@
-"""kafka-storage (Kafka's `StorageTool`): ids for clusters, and what log directories are formatted as."""
+"""kafka-storage (Kafka's `StorageTool`)."""
 
 from __future__ import annotations
 

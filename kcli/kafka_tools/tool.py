@@ -1,8 +1,8 @@
-"""What one of Kafka's tools is here: its options as a table, and how it ends.
+"""A tool of Kafka: its options as a table, and how it ends.
 
-A command line is read by the table, becomes one of kcli, and is run by kcli's own command, which prints in the form
-`-o kafka`. What fails is told in the tool's words, on the stream where Kafka's has it; and the exit code of everything
-that fails is 1 (0 for groups), where kcli tells more kinds apart.
+The table parses the command line and translates it for kcli. kcli's own command runs and prints in the format
+`-o kafka`. Errors have the tool's words and its output stream. Every failure has exit code 1 (0 for groups), where kcli
+distinguishes more.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    # Prints why something failed; it is given the causes, and the command line.
+    # Prints the causes of a failure; the second argument is the command line.
     Fail = Callable[[Sequence[str | Exception], Sequence[str]], None]
 
 FAILED = 1
-# The release of Apache Kafka whose options are taken.
+# The release of Apache Kafka whose options are supported.
 KAFKA_RELEASE = "4.3.1"
 HELP_WIDTH = 80
 HELP_MARGIN = 40
@@ -38,12 +38,12 @@ COMMAND_CONFIG = Option("command-config", "String: property file", help="Propert
 
 
 class Tool(NamedTuple):
-    """`command` is that of kcli, `actions` are options that are subcommands there.
+    """`command` is kcli's command; `actions` maps options to its subcommands.
 
-    `check` looks at what the table cannot say: it raises WrongCommandLine, which is answered with the help, or a
-    Failure, which ends as those of the command do. `fail` words what went wrong, each cause of it, and prints it.
-    `failed_code` is what it ends with then. `extra` is what kcli is told besides. `alone` is said of a command line
-    without a word, where that is not the purpose.
+    `check` enforces rules beyond the table. It raises WrongCommandLine, which prints the help, or a Failure, which ends
+    like a failure of the command. `fail` prints each cause of a failure in the tool's words. `failed_code` is the exit
+    code after a failure. `extra` returns additional arguments for kcli. `alone` is printed for an empty command line;
+    by default `purpose` is.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Tool(NamedTuple):
 
 
 def run_tool(tool: Tool, words: list[str]) -> int:
-    """Runs a tool; what it returns is its exit code."""
+    """Runs a tool and returns its exit code."""
     if not words:
         return _explain(tool, tool.alone or tool.purpose)
     if words == ["--version"]:
@@ -81,7 +81,7 @@ def run_tool(tool: Tool, words: list[str]) -> int:
 
 
 def translated(tool: Tool, parsed: ParsedWords) -> list[str]:
-    """The command line of kcli."""
+    """The command line for kcli."""
     arguments = [*tool.command]
     arguments += [tool.actions[option.name] for option, _ in parsed.options if option.name in tool.actions]
     for option, value in parsed.options:
@@ -91,7 +91,7 @@ def translated(tool: Tool, parsed: ParsedWords) -> list[str]:
 
 
 def carry_out(fail: Fail, words: Sequence[str], arguments: Sequence[str], failed_code: int = FAILED) -> int:
-    """Runs kcli's command; what it ends with becomes what Kafka's tool does."""
+    """Runs kcli's command and returns the exit code of Kafka's tool."""
     from kcli.cli import execute
 
     try:
@@ -108,7 +108,7 @@ def carry_out(fail: Fail, words: Sequence[str], arguments: Sequence[str], failed
 
 
 def words_of(cause: str | Exception) -> str:
-    """What a failure is in Kafka's words: a broker's own message, without what kcli says around it."""
+    """A failure in Kafka's words: the broker's own message, without kcli's additions."""
     from kcore.client.errors import broker_message
 
     if isinstance(cause, Failure):
@@ -117,7 +117,7 @@ def words_of(cause: str | Exception) -> str:
 
 
 def only_one_action(parsed: ParsedWords, actions: Iterable[str], listing: str) -> str:
-    """The one action of a command line; `listing` names them as the tool's complaint does."""
+    """The one action of a command line. `listing` names the actions as the tool's error message does."""
     given = [name for name in actions if parsed.has(name)]
     if len(given) != 1:
         raise WrongCommandLine(f"Command must include exactly one action: {listing}")
@@ -125,7 +125,7 @@ def only_one_action(parsed: ParsedWords, actions: Iterable[str], listing: str) -
 
 
 def require(parsed: ParsedWords, *names: str) -> None:
-    """The options that have to be there, in joptsimple's words when one is not."""
+    """Checks for required options, with the message of joptsimple."""
     for name in names:
         if not parsed.has(name):
             raise WrongCommandLine(f'Missing required argument "[{name}]"')
@@ -139,7 +139,7 @@ def _tell_version() -> int:
 
 
 def _explain(tool: Tool, message: str) -> int:
-    """The message, and the options in joptsimple's two columns."""
+    """Prints a message, and the options in the two columns of joptsimple."""
     print(message, file=sys.stderr)
     rows = [("Option", "Description"), ("------", "-----------")]
     rows += [(_named(option), option.help) for option in sorted((*tool.options, HELP, VERSION))]

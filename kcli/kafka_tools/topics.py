@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
-# In which actions an option means something; it is refused in others.
+# The actions that allow an option; others refuse it.
 ALLOWED = {
     "config": ("create",),
     "partitions": ("create", "alter"),

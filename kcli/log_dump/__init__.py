@@ -1,5 +1,5 @@
-"""Reads the files of a partition directory for `kcli dump-log`, without a broker and without changing anything.
+"""Reads the files of a partition directory for `kcli dump-log`, without a broker and without changing them.
 
-Every reader yields rows (what is found, under stable keys) and counts what is wrong; `text` turns rows into the lines
-of Kafka's DumpLogSegments.
+Each reader yields rows with stable keys and collects findings about damage. `text` formats rows as Kafka's
+DumpLogSegments does.
 """

@@ -1,7 +1,7 @@
-"""Steps through the batches of a .log file from its beginning, in pieces of bounded size.
+"""Steps through the batches of a .log file from its start, in pieces of bounded size.
 
-Only what fills the file without a gap is a batch; the first place where that fails ends the walk, and the bytes from
-there on are reported as invalid. A file that grows meanwhile is read up to the size that it had at first.
+Batches must follow each other without a gap. The first position without a valid batch ends the walk, and the bytes from
+there on are reported as invalid. A file that grows meanwhile is read up to its original size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ READ_BYTES = 1 << 20
 
 
 class BatchReader:
-    """Iterates over the batches of a file with their positions; `position` is where the valid run ends so far."""
+    """Iterates over positions and batches of a file. `position` is the end of the last valid batch so far."""
 
     def __init__(self, path: str, max_bytes: int | None = None) -> None:
         self.position = 0
@@ -39,7 +39,7 @@ class BatchReader:
 
     @property
     def invalid_bytes(self) -> int:
-        """How many bytes lie behind the last whole batch; a bound given by the caller may cut one rightly."""
+        """The bytes after the last complete batch. 0 with `max_bytes`, which may cut a batch."""
         return self.size_bytes - self.position if self._max_bytes is None else 0
 
     def __iter__(self) -> Iterator[tuple[int, RecordBatch]]:
@@ -48,7 +48,7 @@ class BatchReader:
             yield position, batch
 
     def batches_from(self, position: int) -> Iterator[tuple[int, RecordBatch]]:
-        """Those from a place that an index names; nothing when no batch begins there."""
+        """Batches from the position of an index entry on; empty if no batch starts there."""
         while piece := self._read(position):
             batches = decode_batches(piece, False)
             start = position
@@ -62,11 +62,11 @@ class BatchReader:
                 return
 
     def batch_at(self, position: int) -> RecordBatch | None:
-        """The batch that begins at a place of the file."""
+        """The batch that starts at a position."""
         return next((batch for _, batch in self.batches_from(position)), None)
 
     def _read(self, position: int) -> bytes:
-        """A piece of the file with the batch that begins at `position` in it, if the file has all of that batch."""
+        """A piece of the file that includes the batch at `position`, if that batch is complete."""
         head = self._pread(position, LOG_OVERHEAD)
         if len(head) < LOG_OVERHEAD:
             return b""

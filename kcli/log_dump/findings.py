@@ -1,10 +1,10 @@
-"""What is wrong with the files that were dumped, gathered while they are read and reported at the end."""
+"""Damage in the files, collected while they are read and reported at the end."""
 
 from __future__ import annotations
 
 
 class Findings:
-    """Pairs of numbers by file, in the order in which Kafka's DumpLogSegments reports them."""
+    """Pairs of numbers by file, in the order of the report of Kafka's DumpLogSegments."""
 
     def __init__(self) -> None:
         self.index_mismatches: dict[str, list[tuple[int, int]]] = {}
@@ -18,7 +18,7 @@ class Findings:
         kind.setdefault(path, []).append(pair)
 
     def lines(self) -> list[str]:
-        """One line a finding, each under a heading for its file; nothing when all is well."""
+        """One line per finding, under a heading per file; empty without findings."""
         lines = list(self.errors)
         for headline, kind, line in (
             ("Mismatches in :{}", self.index_mismatches, "  Index offset: {}, log offset: {}"),

@@ -1,10 +1,10 @@
-"""Dumps .index, .timeindex and .txnindex files, and holds the first two against the log that they point into.
+"""Dumps .index, .timeindex and .txnindex files, and compares the first two with their log.
 
     offset index       relative offset int32 | position int32
     time index         timestamp int64 | relative offset int32
     transaction index  version int16 | producer id int64 | first, last and last stable offset int64
 
-The first two are preallocated while their segment is active: entries from the first empty one on are not in use.
+Indexes of an active segment are preallocated: entries from the first empty one on are unused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ABORTED_TXN = struct.Struct(">hqqqq")
 
 
 def read_entries(path: str, entry: struct.Struct) -> list[tuple[int, ...]]:
-    """The entries in use: a whole number of them, up to the first that is empty."""
+    """The entries in use: complete ones, up to the first empty one."""
     with open(path, "rb") as file:
         content = file.read()
     usable = len(content) - len(content) % entry.size
@@ -84,7 +84,7 @@ def dump_time_index(path: str, *, sanity_only: bool, verify_only: bool, findings
 def _check_time(
     path: str, log: BatchReader, start: int, offset: int, timestamp: int, previous: int, findings: Findings
 ) -> None:
-    """An entry names the last offset of a batch, and the largest timestamp in it."""
+    """An entry contains the last offset of a batch and the largest timestamp in it."""
     file = os.path.abspath(path)
     for _, batch in log.batches_from(start):
         if batch.last_offset < offset:
@@ -115,7 +115,7 @@ def dump_transaction_index(path: str) -> Iterator[Row]:
 
 
 def _sanity(path: str, entry: struct.Struct, ordered: list[int], findings: Findings) -> Iterator[Row]:
-    """What a broker looks at before it trusts an index: the size, and that the last entry is not before the first."""
+    """The checks of a broker at start-up: the size, and that the last entry is not before the first."""
     if os.path.getsize(path) % entry.size:
         findings.errors.append(f"{path}: the size is not a multiple of {entry.size} bytes")
     elif ordered and (ordered[-1] < ordered[0] or ordered[-1] < 0):

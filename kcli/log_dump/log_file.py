@@ -1,4 +1,4 @@
-"""Dumps a .log file: its batches, and with `deep` their records too."""
+"""Dumps a .log file: its batches, and with `deep` also their records."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ CONTROL_TYPES = {0: "ABORT", 1: "COMMIT", 2: "LEADER_CHANGE"}
 
 
 def base_offset_of(path: str) -> int:
-    """The offset that a file is named by; ValueError for a name without one."""
+    """The base offset in a file name. Raises ValueError for a name without one."""
     return int(os.path.basename(path).partition(".")[0])
 
 
 def dump_log(path: str, *, deep: bool, max_bytes: int | None, findings: Findings) -> Iterator[Row]:
-    """One row a batch, followed by one row a record."""
+    """One row per batch, each followed by one row per record."""
     last_offset = None
     with BatchReader(path, max_bytes) as reader:
         for position, batch in reader:
             valid = batch.has_valid_checksum()
             if not valid:
-                findings.errors.append(f"{path}: the batch at position {position} has a wrong checksum")
+                findings.errors.append(f"{path}: the checksum of the batch at position {position} does not match")
             yield batch_row(batch, position, valid)
             if not deep or not valid:
                 continue
@@ -44,12 +44,12 @@ def dump_log(path: str, *, deep: bool, max_bytes: int | None, findings: Findings
                 last_offset = row["offset"]
                 yield row
         if reader.invalid_bytes > 0:
-            findings.errors.append(f"{path}: no whole batch begins at position {reader.position}")
+            findings.errors.append(f"{path}: no complete batch at position {reader.position}")
             yield {"kind": "invalid_bytes", "size": reader.invalid_bytes, "file": os.path.basename(path)}
 
 
 def timestamp_type(batch: RecordBatch) -> str:
-    """As Kafka names it; messages of magic 0 have no timestamp."""
+    """Kafka's name of the timestamp type. Messages of magic 0 have no timestamp."""
     if batch.magic == 0:
         return "NoTimestampType"
     return "LogAppendTime" if batch.is_log_append_time else "CreateTime"
@@ -116,7 +116,7 @@ def _sequence(batch: RecordBatch, offset: int) -> int:
 
 
 def _control(key: bytes | None, value: bytes | None) -> Row:
-    """A control record's key is version and type; the end of a transaction has its coordinator's epoch as value."""
+    """The key of a control record is version and type. End markers have the coordinator epoch in their value."""
     if key is None or len(key) < 4:
         return {"type": "UNKNOWN", "type_id": -1}
     _, number = struct.unpack_from(">hh", key)

@@ -1,10 +1,10 @@
-"""Keys and values of `__consumer_offsets` as JSON, in the form of Kafka's own --offsets-decoder.
+"""Keys and values of `__consumer_offsets` as JSON, as printed by Kafka's --offsets-decoder.
 
     key: {"type":"1","data":{...}} payload: {"version":"3","data":{...}}
 
-Key versions 0 and 1 are committed offsets, 2 is a classic group, 3 to 8 and 16 belong to consumer groups. What members
-hand to one another is decoded too where it is the consumer protocol's. A record that cannot be read is named as such
-and the rest goes on.
+Key versions 0 and 1 are committed offsets, 2 is a classic group, 3 to 8 and 16 are consumer groups. Subscriptions and
+assignments of the consumer protocol are decoded too. A record that cannot be decoded is reported, and the next ones are
+printed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OFFSET_KEY_VERSIONS = (0, 1)
 GROUP_KEY_VERSION = 2
-# Of keys of other versions, the types of key and value, by the name that both begin with.
+# The common prefix of key and value types, by the other key versions.
 CONSUMER_GROUP_KINDS = {
     3: "CONSUMER_GROUP_METADATA",
     4: "CONSUMER_GROUP_PARTITION_METADATA",
@@ -60,7 +60,7 @@ def _is_known(version: int) -> bool:
 
 
 def _types(version: int) -> tuple[records.VersionedType, records.VersionedType]:
-    """Of a key of this version, and of its value; an unknown one is read as an offset's, which fails."""
+    """Types of key and value for a key version. An unknown version uses those of offsets, whose decoding fails."""
     if version == GROUP_KEY_VERSION:
         return records.GROUP_METADATA_KEY, records.GROUP_METADATA_VALUE
     name = CONSUMER_GROUP_KINDS.get(version, "OFFSET_COMMIT")
@@ -84,7 +84,7 @@ def _decode(key: bytes, value: bytes | None) -> tuple[str, str]:
 
 
 def _inner(kind: records.VersionedType, data: bytes) -> Any:
-    """What a member said of itself, or its bytes where they are not what they should be."""
+    """The decoded data of a member, or its bytes in base64 if they are invalid."""
     try:
         version, message = kind.decode(data)
     except KafkaError:
@@ -93,9 +93,9 @@ def _inner(kind: records.VersionedType, data: bytes) -> Any:
 
 
 def to_fields(message: Message, version: int) -> dict[str, Any]:
-    """The fields that this version of the message has, under Kafka's names; bytes in base64, uuids as Kafka has them.
+    """The fields of this version of the message, under Kafka's names; bytes in base64, uuids as Kafka writes them.
 
-    Tagged fields that say nothing are left out, as they are on the wire.
+    Tagged fields with default values are omitted, as on the wire.
     """
     return {
         _camel_case(field.name): _plain(getattr(message, field.name), version, field.element == "uuid")

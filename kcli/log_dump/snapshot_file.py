@@ -1,10 +1,10 @@
-"""Dumps a .snapshot file: what the leader knew of idempotent producers (ProducerStateManager, version 1).
+"""Dumps a .snapshot file: the state of idempotent producers (ProducerStateManager, version 1).
 
     version int16 | crc uint32 | count int32 | entries, each:
     producer id int64 | producer epoch int16 | last sequence int32 | last offset int64 | offset delta int32
     | timestamp int64 | coordinator epoch int32 | current transaction's first offset int64
 
-The checksum is a CRC-32C of everything behind it.
+The checksum is a CRC-32C of all bytes after it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ VERSIONS = (1,)
 
 
 def dump_snapshot(path: str, findings: Findings) -> Iterator[dict[str, Any]]:
-    """One row a producer; a snapshot that is not whole yields nothing, as a broker would not trust it either."""
+    """One row per producer. An invalid snapshot yields no rows, because a broker would not use it either."""
     from kcore.record.crc import checksum
 
     with open(path, "rb") as file:
         content = file.read()
     if len(content) < HEADER.size:
-        findings.errors.append(f"{path}: {len(content)} bytes are no snapshot")
+        findings.errors.append(f"{path}: too short for a snapshot ({len(content)} bytes)")
         return
     version, crc, count = HEADER.unpack_from(content)
     if version not in VERSIONS:
-        findings.errors.append(f"{path}: snapshot version {version} is not known")
+        findings.errors.append(f"{path}: unsupported snapshot version {version}")
     elif checksum(memoryview(content)[CRC_END:]) != crc:
-        findings.errors.append(f"{path}: the snapshot is corrupt (its checksum does not match)")
+        findings.errors.append(f"{path}: the checksum of the snapshot does not match")
     elif len(content) != HEADER.size + count * ENTRY.size:
-        findings.errors.append(f"{path}: {count} entries do not make {len(content)} bytes")
+        findings.errors.append(f"{path}: the size ({len(content)} bytes) does not fit {count} entries")
     else:
         for fields in ENTRY.iter_unpack(memoryview(content)[HEADER.size :]):
             yield _row(*fields)

@@ -1,4 +1,4 @@
-"""The rows of a dump as lines, in the form of Kafka's DumpLogSegments (3.9), which other tools parse."""
+"""Formats rows as Kafka's DumpLogSegments (3.9) does, because other tools parse its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECORD_INDENT = "| "
 
 
 def plain_key_and_value(row: Row) -> tuple[str | None, str | None]:
-    """Key and payload as text, with what is not UTF-8 replaced."""
+    """Key and value as text; bytes that are not UTF-8 are replaced."""
     return _text(row["key"]), _text(row["value"])
 
 
@@ -23,7 +23,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 class LineWriter:
-    """Turns rows into lines. `decoder` gives key and payload of a record, when they are wanted."""
+    """Formats rows as lines. `decoder` returns key and value of a record, if they are wanted."""
 
     def __init__(self, decoder: Decoder | None, *, skip_record_metadata: bool) -> None:
         self._decoder = decoder

@@ -1,1 +1,1 @@
-"""The measurements behind `kcli perf-test`: what is counted, and the lines that Kafka's perf tools print of it."""
+"""The measurements of `kcli perf-test`, and the output lines of Kafka's perf tools."""

@@ -1,6 +1,6 @@
-"""Two clusters measured in turn, in one run: ABAB, so that what else the machine does meets both alike.
+"""Compares two clusters, measured in turn (ABAB) in one run, so that other load affects both alike.
 
-A ratio is of the rounds of one pair; told are the median of the ratios, and the smallest and the largest.
+Each round gives one ratio. The median, the smallest and the largest ratio are reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-# What is compared, by the path to it in a summary; whether more is better.
+# Compared figures: the path in a summary, and whether more is better.
 FIGURES: dict[str, tuple[tuple[str, ...], bool]] = {
     "records/s": (("records_per_s",), True),
     "MB/s": (("mb_per_s",), True),
@@ -27,7 +27,7 @@ FIGURES: dict[str, tuple[tuple[str, ...], bool]] = {
 
 
 class Compared(NamedTuple):
-    """One figure: the medians of both, and how many times the other's the first one's is."""
+    """One figure: the medians of both clusters, and the ratio of the first to the second."""
 
     name: str
     first: float
@@ -44,12 +44,12 @@ class Round(NamedTuple):
 
 
 def alternate(measure: Callable[[str, int], dict[str, Any]], servers: Sequence[str], rounds: int) -> list[Round]:
-    """The summaries of both, round by round; `measure(bootstrap server, number of the round)`."""
+    """The summaries of both clusters by round, from `measure(bootstrap server, number of the round)`."""
     return [Round(*(measure(server, number) for server in servers)) for number in range(rounds)]
 
 
 def compare(rounds: Sequence[Round]) -> list[Compared]:
-    """Every figure that both have; one that is zero somewhere has no ratio, and is left out."""
+    """All figures that both clusters have, except those that are zero in a round, which have no ratio."""
     compared = []
     for name, (path, is_more_better) in FIGURES.items():
         firsts = [_at(each.first, path) for each in rounds]
@@ -88,9 +88,9 @@ def table(servers: Sequence[str], rounds: Sequence[Round]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(title=f"medians of {len(rounds)} rounds in turn", box=None, padding=(0, 2, 0, 0))
+    shown = Table(title=f"Medians of {len(rounds)} alternating rounds", box=None, padding=(0, 2, 0, 0))
     shown.add_column("")
-    for heading in (*servers, "ratio", "of the rounds"):
+    for heading in (*servers, "ratio", "range"):
         shown.add_column(heading, justify="right")
     for each in compare(rounds):
         is_ahead = (each.ratio > 1.0) == each.is_more_better

@@ -1,8 +1,7 @@
-"""Reads records as fast as they come, and measures until so many have come, or none came for too long.
+"""Reads records as fast as possible, and measures until enough records have arrived or none arrives for too long.
 
-Whole fetches are taken as columns by default, so that the cluster is measured and not the reader; `poll` makes a Python
-object of each record, as applications may. The latencies are those of calls that brought records: how long the reader
-waited for them.
+By default fetches are taken as columns, so that the cluster is measured and not the reader. `poll` creates a Python
+object per record, as applications may do. Latencies are the durations of calls that returned records.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ POLL, POLL_COLUMNS, POLL_ARROW = "poll", "poll_columns", "poll_arrow"
 
 
 class ConsumerRun(NamedTuple):
-    """What to do, for all workers alike; `topics` are a name, or a pattern."""
+    """The parameters of all workers; `topics` is a name or a pattern."""
 
     make_config: Callable[[int], ConsumerConfig]
     topics: str | re.Pattern[str]
@@ -39,7 +38,7 @@ class ConsumerRun(NamedTuple):
 
 
 class JoinTimes(RebalanceListener):
-    """How long the group kept the reader waiting for partitions: since the start, or since it gave its last ones up."""
+    """Time without partitions: from the start, or from the last revocation, to the next assignment."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -58,7 +57,7 @@ class JoinTimes(RebalanceListener):
 
 
 class ConsumerPerformance:
-    """One worker's part of a run: a member of the group, which reads until all members together have read enough."""
+    """One worker: a member of the group, which reads until all members together have read enough."""
 
     def __init__(self, run: ConsumerRun, share: Share, emit: Emit) -> None:
         self._run = run
@@ -76,7 +75,7 @@ class ConsumerPerformance:
             self._recorder.finish([])
 
     def _read(self, consumer: Consumer) -> None:
-        """Until enough was read by all, or none came to this member for the whole timeout."""
+        """Reads until all have read enough, or this member has read nothing for the whole timeout."""
         wait_ms = min(MAX_WAIT_MS, self._run.timeout_ms)
         read = self._reader(consumer)
         last_s = time.perf_counter()
@@ -95,7 +94,7 @@ class ConsumerPerformance:
             self._recorder.report_if_due()
 
     def _reader(self, consumer: Consumer) -> Callable[[float], tuple[int, int]]:
-        """Reads once: how many records, and how many bytes of keys and values."""
+        """A function that reads once and returns the number of records and the bytes of their keys and values."""
         if self._run.call == POLL:
 
             def poll(timeout_ms: float) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""Sends a record, waits until it is acknowledged and read again, and measures how long that took; then the next one.
+"""Sends a record, waits until it is acknowledged and read, measures the time, and sends the next one.
 
-Facts: EndToEndLatency of Kafka 4 (KIP-1172: keys and headers): a record that does not come back within a minute,
-another one, or more than one ends the run. With a rate, records are due at times of their own, and late ones waited.
+Source: EndToEndLatency of Kafka 4 (keys and headers: KIP-1172). A record that does not return within a minute, a
+different record, or more than one ends the run. With a rate, latencies also count from the time each record was due.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RANDOM_SEED = 0
 
 
 class EndToEndRun(NamedTuple):
-    """What to do; sizes in bytes, a key of 0 is none, a header of -1 is null. `tell(number, ns)` hears of some."""
+    """The parameters. Sizes are in bytes; key size 0: no key, header size -1: null. `tell(number, ns)` gets samples."""
 
     make_producer_config: Callable[[int], ProducerConfig]
     make_consumer_config: Callable[[int], ConsumerConfig]
@@ -46,7 +46,7 @@ class EndToEndRun(NamedTuple):
 
 
 class EndToEnd:
-    """One worker's part; several workers need topics of their own, so there is one."""
+    """One worker. There is only one, because each would need its own topic."""
 
     def __init__(self, run: EndToEndRun, share: Share, emit: Emit) -> None:
         self._run = run
@@ -122,11 +122,11 @@ class EndToEnd:
         if len(records) != 1:
             raise Failure(
                 f"topic {topic}: Only one result was expected during this test. We found [{len(records)}]; "
-                "use a topic that nobody else writes to"
+                "use a topic without other producers"
             )
         found = records[0]
         if (found.value, found.key, list(found.headers)) != (value, key, headers):
             raise Failure(
                 f"topic {topic}: the record read [{found.value!r}] is not the record sent [{value!r}]; "
-                "use a topic that nobody else writes to"
+                "use a topic without other producers"
             )

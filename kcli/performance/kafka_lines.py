@@ -1,6 +1,6 @@
-"""The lines of Kafka's perf tools, as those of 3.9 and 4 print them (ProducerPerformance and its two siblings).
+"""Output lines of Kafka's perf tools, as in 3.9 and 4 (ProducerPerformance, ConsumerPerformance, EndToEndLatency).
 
-MB are 2**20 bytes; percentiles of the producer are whole milliseconds, rounded, those of EndToEndLatency are cut off.
+MB are 2**20 bytes. Percentiles are whole milliseconds: rounded for the producer, truncated for EndToEndLatency.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def producer_summary(tally: Tally, elapsed_s: float, *, is_steady: bool = False)
 
 
 def producer_result(outcome: Outcome) -> list[str]:
-    """Of everything, and with a warm-up of what came after it."""
+    """The summary of all records, and with a warm-up the summary of the records after it."""
     lines = [producer_summary(outcome.total, outcome.elapsed_s)]
     if outcome.has_steady_state:
         lines.append(producer_summary(outcome.steady, outcome.steady_elapsed_s, is_steady=True))
@@ -77,7 +77,7 @@ def consumer_result(outcome: Outcome, date_format: str) -> str:
 
 
 class ConsumerDetails:
-    """The lines of --show-detailed-stats: one a worker and interval, with what that worker has read so far."""
+    """The lines of --show-detailed-stats: one per worker and interval, with the worker's total."""
 
     def __init__(self, date_format: str) -> None:
         self._date_format = date_format
@@ -114,7 +114,7 @@ def topic_notice(topic: str) -> str:
 
 
 def producer_metrics(outcome: Outcome, client_id: str, topic: str) -> dict[str, float]:
-    """What the tool has counted, under the names of Kafka's metrics; rates are of the whole run."""
+    """Counters under the names of Kafka's metrics; rates cover the whole run."""
     total, elapsed_s = outcome.total, outcome.elapsed_s
     client, of_topic = f"{{client-id={client_id}}}", f"{{client-id={client_id}, topic={topic}}}"
     return {
@@ -139,7 +139,7 @@ def consumer_metrics(outcome: Outcome, client_id: str) -> dict[str, float]:
 
 
 def metrics_table(metrics: dict[str, float]) -> list[str]:
-    """What --print-metrics prints: names in order, numbers with three digits."""
+    """The output of --print-metrics: sorted names, numbers with three decimals."""
     width = max(map(len, metrics))
     return [
         "",
@@ -149,7 +149,7 @@ def metrics_table(metrics: dict[str, float]) -> list[str]:
 
 
 def format_time(seconds: float, pattern: str) -> str:
-    """A wall clock time in the pattern letters of Java's SimpleDateFormat."""
+    """A local time in the pattern letters of Java's SimpleDateFormat."""
     local = time.localtime(seconds)
     milliseconds = int(seconds * 1000) % 1000
     parts = {

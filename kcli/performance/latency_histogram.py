@@ -1,8 +1,8 @@
-"""LatencyHistogram: how often each latency occurred, within 0.8 % of its value, in bounded memory.
+"""LatencyHistogram: the frequency of latencies, within 0.8 % of their values, in bounded memory.
 
-Log-linear, as HdrHistogram is: values up to 255 ns have a bucket each, and every further power of two is cut into 128
-equal ones. The broker's own histograms (kcore/metrics/histogram) have one bucket a power of two, which is too coarse
-for percentiles. Histograms of threads, processes and intervals are added up with `merge`.
+Log-linear, as HdrHistogram: values up to 255 ns have a bucket each, and each further power of two has 128 equal
+buckets. The broker's own histograms (kcore/metrics/histogram) have one bucket per power of two, which is too coarse for
+percentiles. `merge` adds histograms of threads, processes and intervals.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 SUB_BUCKET_BITS = 7
 LINEAR_BITS = SUB_BUCKET_BITS + 1
 NS_PER_MS = 1e6
-# The percentiles of summaries, by the keys of their JSON.
+# The percentiles of summaries, by their JSON keys.
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999}
 
 
 class LatencyHistogram:
-    """Latencies in nanoseconds, each with the number of records that it holds for. Not synchronized."""
+    """Latencies in nanoseconds, each with its number of records. Not synchronized."""
 
     __slots__ = ("_counts", "count", "max_ns", "min_ns", "total_ns")
 
@@ -55,7 +55,7 @@ class LatencyHistogram:
         return self.max_ns / NS_PER_MS
 
     def percentiles_ms(self, *fractions: float) -> list[float]:
-        """The latency that this fraction of the records did not exceed, for each fraction; the fractions ascend."""
+        """The latency that each fraction of the records did not exceed. The fractions must ascend."""
         found: list[float] = []
         seen = 0
         buckets = iter(sorted(self._counts.items()))
@@ -70,14 +70,14 @@ class LatencyHistogram:
         return found
 
     def summary(self) -> dict[str, float]:
-        """Average, extremes and percentiles in milliseconds, under the keys of the JSON output."""
+        """Average, extremes and percentiles in milliseconds, under their JSON keys."""
         values = {"avg": self.average_ms, "min": self.min_ns / NS_PER_MS, "max": self.max_ms}
         values.update(zip(PERCENTILES, self.percentiles_ms(*PERCENTILES.values()), strict=True))
         return {name: round(value, 6) for name, value in values.items()}
 
 
 def highest_of(bucket: int) -> int:
-    """The largest value that falls into a bucket."""
+    """The largest value of a bucket."""
     if bucket < 1 << LINEAR_BITS:
         return bucket
     shift = (bucket >> SUB_BUCKET_BITS) - 1

@@ -1,4 +1,4 @@
-"""What is seen of a measurement on a terminal while it runs: rates and latencies now, and their curves so far."""
+"""The live view of a measurement: current rates and latencies, and their curves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTERVAL_S = 0.5
 
 
 class LiveScreen:
-    """On stderr, and gone when the measurement is over. Windows of several workers are added up by interval."""
+    """Printed to stderr and removed at the end. Windows of all workers are added by interval."""
 
     def __init__(self, title: str, wanted: int) -> None:
         self._title = title
@@ -79,7 +79,7 @@ class LiveScreen:
 
 
 def curve(values: Sequence[float], width: int = CURVE_WIDTH) -> str:
-    """The last values as bars, the largest of them as the highest bar; what is not zero is seen."""
+    """The last values as bars, relative to the largest of them. Values above zero are always visible."""
     shown = values[-width:]
     largest = max(shown, default=0.0)
     if largest <= 0.0:

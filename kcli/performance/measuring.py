@@ -1,4 +1,4 @@
-"""How a measurement is carried out and shown, whatever is measured: workers, live screen, comparison, result file."""
+"""Runs and presents any measurement: workers, live view, comparison, result file."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kcli.performance.workers import Work
 
     OnWindow = Callable[[Window], None]
-    # An outcome of a bootstrap server; by the number of its round.
+    # The outcome for a bootstrap server and the number of a round.
     Measure = Callable[[str, int], Outcome]
 
 LIVE_INTERVAL_S = 0.5
-# An interval counts as full that is shorter by what a clock and a scheduler may cost.
+# An interval that is shorter by clock and scheduling errors still counts as full.
 FULL_INTERVAL = 0.99
 
 
@@ -50,18 +50,18 @@ class Measuring(NamedTuple):
 
     @property
     def is_live(self) -> bool:
-        """On a terminal, unless told otherwise."""
+        """Live by default if stderr is a terminal and the output is a table."""
         return self.live if self.live is not None else self.output == TABLE and sys.stderr.isatty()
 
     def interval_s(self, reporting_interval_ms: int) -> float:
-        """How often workers tell how far they are."""
+        """How often workers report, in seconds."""
         interval_s = reporting_interval_ms / 1000.0
         return min(LIVE_INTERVAL_S, interval_s) if self.is_live else interval_s
 
     def run(
         self, title: str, work: Work, records: int, throughput: float = -1.0, on_window: OnWindow | None = None
     ) -> Outcome:
-        """Measures once; windows go to the screen where there is one, and to `on_window` elsewhere."""
+        """Measures once. Windows go to the live view if there is one, otherwise to `on_window`."""
         outcome = Outcome(self.warm_up_records)
         shares = shares_of(self.workers, records, self.warm_up_records, throughput)
         with self._screen(title, records) as screen:
@@ -84,7 +84,7 @@ class Measuring(NamedTuple):
         return LiveScreen(title, records)
 
     def present(self, server: str, measure: Measure, print_result: Callable[[Outcome], None]) -> Outcome | None:
-        """Measures one cluster, or two in turn, and prints what came of it; None of a comparison."""
+        """Measures one cluster, or two in turn, and prints the result. Returns None for a comparison."""
         if self.against is not None:
             self._compare([server, self.against], measure)
             return None
@@ -126,7 +126,7 @@ class Measuring(NamedTuple):
 
 
 class ProgressLines:
-    """Adds up the windows of all workers, and prints a line of them every interval; of the warm-up first."""
+    """Adds the windows of all workers and prints a line per interval; warm-up and steady state are separate."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""Outcome: what a measurement came to, out of the windows of its workers.
+"""Outcome: the result of a measurement, from the windows of its workers.
 
-It listens while the measurement runs: whoever shows progress asks it, or is told of windows beside it.
+It is updated while the measurement runs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The curve is kept by window, of which there is one a second at most; of longer runs, every second one, and so on.
+# The curve has one point per window, at most one per second. Longer runs keep every second point, then every fourth.
 MAX_CURVE_POINTS = 3600
 
 
 class Outcome:
-    """Everything of all workers; `steady` is without the warm-up, and is all there is where that is none."""
+    """The result of all workers. `steady` excludes the warm-up; without a warm-up it equals `total`."""
 
     def __init__(self, warm_up_records: int = 0) -> None:
         self.began_at = time.time()
@@ -75,7 +75,7 @@ class Outcome:
 
     @property
     def elapsed_s(self) -> float:
-        """From the first worker's beginning to the last one's end."""
+        """From the start of the first worker to the end of the last one."""
         return max(self._ended_s - (self._began_s or 0.0), 1e-9) if self._ended_s else 1e-9
 
     @property
@@ -84,11 +84,11 @@ class Outcome:
 
     @property
     def has_steady_state(self) -> bool:
-        """Whether there was a warm-up, and something after it."""
+        """Whether there was a warm-up and records after it."""
         return self.warm_up_records > 0 and self._steady_began_s is not None
 
     def summary(self) -> dict[str, Any]:
-        """The object of -o json: of everything, and with a warm-up of what came after it."""
+        """The object of -o json: all records, and with a warm-up also the records after it."""
         cpu_s_per_million = self.cpu_s / self.total.records * 1e6 if self.total.records else 0.0
         summary = {
             **self.total.summary(self.elapsed_s),
@@ -100,5 +100,5 @@ class Outcome:
         return summary
 
     def judged(self) -> dict[str, Any]:
-        """What a comparison compares: the steady state, where there is one."""
+        """The summary to compare: the steady state if there is one."""
         return self.steady.summary(self.steady_elapsed_s) if self.has_steady_state else self.summary()

@@ -1,7 +1,7 @@
-"""Pace: when each record of a run at a given rate is due.
+"""Pace: when each record of a run with a rate is due.
 
-A record that is sent late, because those before it took long, has waited since it was due: latencies counted from
-there are free of what is called coordinated omission. Without a rate nothing is due, and nothing is corrected.
+A record that is sent late, because earlier ones took long, has waited since it was due. Latencies from that time are
+corrected for coordinated omission. Without a rate, nothing is due and nothing is corrected.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 
 
 class Pace:
-    """`records_per_s` of zero or less is none: as fast as it goes."""
+    """`records_per_s` of zero or less means no rate: as fast as possible."""
 
     __slots__ = ("_began_s", "records_per_s")
 
@@ -22,7 +22,7 @@ class Pace:
         return self.records_per_s > 0.0
 
     def wait_for(self, number: int) -> int | None:
-        """Returns no sooner than record `number` is due; when that is, in ns, or None without a rate."""
+        """Waits until record `number` is due. Returns that time in ns, or None without a rate."""
         if self.records_per_s <= 0.0:
             return None
         due_s = self._began_s + number / self.records_per_s

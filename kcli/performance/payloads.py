@@ -1,7 +1,7 @@
-"""What a measurement writes: values of random letters, of a file or numbers, and keys by a distribution.
+"""Contents of written records: values of random letters, from a file, or numbers; and keys with a distribution.
 
-Random ones are the same in every run of one seed. Facts: ProducerPerformance of Kafka 4 (letters A to Z; lines of a
-file in random order; numbers from 0 on); keys are not Kafka's.
+Random values are the same for the same seed. Source: ProducerPerformance of Kafka 4 (letters A to Z; lines of a file in
+random order; numbers from 0 on). Keys are an addition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Payloads(Protocol):
-        """`record_size` is what to reckon with, in bytes; `take` gives the next values."""
+        """`record_size` is the expected size in bytes; `take` returns the next values."""
 
         record_size: int
 
@@ -32,7 +32,7 @@ KEY_FORMS = "sequential:N, uniform:N or zipf:N[:EXPONENT]"
 
 
 class RandomPayloads:
-    """Records of one size, cut at ever new places out of a pool of random letters."""
+    """Records of one size, cut from changing places of a pool of random letters."""
 
     def __init__(self, record_size: int, seed: int = 0) -> None:
         self.record_size = record_size
@@ -47,7 +47,7 @@ class RandomPayloads:
 
 
 class FilePayloads:
-    """Records chosen at random among the parts of a file."""
+    """Records chosen at random from the parts of a file."""
 
     def __init__(self, payloads: Sequence[bytes], seed: int = 0) -> None:
         self._payloads = payloads
@@ -72,17 +72,17 @@ class MonotonicPayloads:
 
 
 def read_payload_file(path: str, delimiter: str) -> list[bytes]:
-    """The parts of a file that hold something; `delimiter` may have escapes such as \\n."""
+    """The parts of a file that are not empty. `delimiter` may contain escapes such as \\n."""
     separator = delimiter.encode().decode("unicode_escape").encode("latin-1", "surrogateescape")
     with open(path, "rb") as file:
         payloads = [part for part in file.read().split(separator) if part]
     if not payloads:
-        raise UsageFailure(f"--payload-file {path}: holds no record")
+        raise UsageFailure(f"--payload-file {path}: contains no record. Check --payload-delimiter")
     return payloads
 
 
 def key_source(text: str, seed: int = 0) -> KeySource:
-    """Keys "0" to "N-1": one after the other, all as likely, or by Zipf's law, the first the likeliest."""
+    """Keys "0" to "N-1": in sequence, with equal probability, or by Zipf's law with "0" the most frequent."""
     form, _, rest = text.partition(":")
     count_text, _, exponent_text = rest.partition(":")
     try:

@@ -1,8 +1,8 @@
-"""Sends records as fast as they are taken, or at a given rate, and measures until the last one is acknowledged.
+"""Sends records as fast as possible, or at a given rate, and measures until the last one is acknowledged.
 
-Records are handed over a batch at a time, which costs the measured process little, or one at a time, as Kafka's
-ProducerPerformance does; latencies are from that moment to the acknowledgement. What is sent first may be counted
-apart, as warm-up (KIP-1052). With a duration, transactions are committed that often.
+Records are sent a batch per call, which costs the measured process little, or one per call, as in Kafka's
+ProducerPerformance. Latency is the time from that call to the acknowledgement. The first records may be reported
+separately as warm-up (KIP-1052). With a transaction duration, transactions are committed that often.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 BATCH_OVERHEAD_BYTES = 61
 RECORD_OVERHEAD_BYTES = 21
-# A throttled run still sends so often a second, in smaller batches.
+# A run with a rate sends at least this often per second, in smaller batches.
 BATCHES_PER_SECOND = 100
 SEND, SEND_BATCH = "send", "send_batch"
-# Of a run that fails again and again, the first ones tell.
+# Only the first errors of a failing run are kept.
 MAX_FAILURES_KEPT = 10
 
 
 class ProducerRun(NamedTuple):
-    """What to do, for all workers alike: `make_payloads(seed, first record)`, `make_keys(seed)`, the call to use."""
+    """The parameters of all workers: `make_payloads(seed, first record)`, `make_keys(seed)`, the client method."""
 
     make_config: Callable[[int], ProducerConfig]
     topic: str
@@ -45,7 +45,7 @@ class ProducerRun(NamedTuple):
 
 
 class ProducerPerformance:
-    """One worker's part of a run."""
+    """One worker."""
 
     def __init__(self, run: ProducerRun, share: Share, emit: Emit) -> None:
         self._run = run
@@ -56,7 +56,7 @@ class ProducerPerformance:
         self._failures: list[str] = []
 
     def work(self) -> None:
-        """Sends the share and waits for the acknowledgements; what failed is told at the end."""
+        """Sends its share and waits for the acknowledgements. Errors are reported at the end."""
         from kcore.client.producer import Producer
 
         config = self._run.make_config(self._share.worker)
@@ -123,7 +123,7 @@ class ProducerPerformance:
     def _teller(
         self, count: int, size_bytes: int, due_ns: int | None, is_steady: bool
     ) -> Callable[[object, Exception | None], None]:
-        """What to call when so many records, sent now, are acknowledged."""
+        """The delivery callback for `count` records that are sent now."""
         sent_ns = time.perf_counter_ns()
 
         def on_delivery(metadata: object, error: Exception | None) -> None:

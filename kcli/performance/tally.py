@@ -1,7 +1,7 @@
-"""What is counted while a measurement runs: records, bytes and latencies, by interval and by phase.
+"""The counters of a running measurement: records, bytes and latencies, by interval and by phase.
 
-A worker counts into a Recorder, on any of its threads, and gives what came together to whoever reports as a Window
-every so often; nothing is kept twice. Times are those of `time.perf_counter`, which all processes share.
+A worker counts in a Recorder, on any of its threads. At each interval the Recorder emits a Window and starts again from
+zero. Times are from `time.perf_counter`, which all processes share.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BYTES_PER_MB = 1024.0 * 1024.0
 
 
 class Tally:
-    """`latencies` are as measured; `corrected` ones count from when a record was due (see `Pace`)."""
+    """`latencies` are measured; `corrected` ones count from the time when a record was due (see `Pace`)."""
 
     __slots__ = ("corrected", "latencies", "records", "size_bytes")
 
@@ -48,7 +48,7 @@ class Tally:
         return self.size_bytes / BYTES_PER_MB
 
     def summary(self, elapsed_s: float) -> dict[str, Any]:
-        """The keys of the JSON output."""
+        """The summary under its JSON keys."""
         elapsed_s = max(elapsed_s, 1e-9)
         summary: dict[str, Any] = {
             "records": self.records,
@@ -64,7 +64,7 @@ class Tally:
 
 
 class Window:
-    """What one worker counted between two moments; `rebalance_s` is what a group cost within."""
+    """The counters of one worker between two times; `rebalance_s` is the time without partitions in between."""
 
     __slots__ = ("began_s", "ended_s", "rebalance_s", "steady", "warm_up", "worker")
 
@@ -85,7 +85,7 @@ class Window:
 
 
 class Done:
-    """How one worker ended."""
+    """The end of one worker."""
 
     __slots__ = ("began_s", "cpu_s", "ended_s", "failures", "steady_began_s", "worker")
 
@@ -99,7 +99,7 @@ class Done:
 
 
 class Recorder:
-    """A worker's open window, closed every `interval_s`."""
+    """The open window of a worker, closed every `interval_s`."""
 
     def __init__(self, worker: int, interval_s: float, emit: Callable[[Window | Done], None]) -> None:
         self._lock = threading.Lock()
@@ -113,13 +113,13 @@ class Recorder:
         self.done = Done(worker, self._began_s)
 
     def begin_steady_state(self) -> None:
-        """What is added as steady from now on is not warm-up."""
+        """The warm-up ends now."""
         self.done.steady_began_s = time.perf_counter()
 
     def add(
         self, records: int, size_bytes: int, latency_ns: int, corrected_ns: int | None = None, *, is_steady: bool = True
     ) -> None:
-        """From any thread."""
+        """Thread-safe."""
         with self._lock:
             self._tallies[is_steady].add(records, size_bytes, latency_ns, corrected_ns)
 
@@ -140,7 +140,7 @@ class Recorder:
         self._emit(window)
 
     def finish(self, failures: list[str]) -> None:
-        """The last window, and the end."""
+        """Emits the last window and the end."""
         self._report()
         self.done.ended_s = time.perf_counter()
         self.done.cpu_s = time.process_time() - self._cpu_s

@@ -1,7 +1,7 @@
-"""The workers of a measurement: one on the caller's thread, or several, on threads or in processes of their own.
+"""The workers of a measurement: one on the caller's thread, or several on threads or in processes.
 
-Each works on its share and emits windows, and how it ended; all that they emit comes out on the caller's thread. What a
-worker raises ends the measurement. Processes are forked before any client is made, so nothing of a client is shared.
+Each emits windows and its end, which arrive on the caller's thread. An exception of a worker ends the measurement.
+Processes are forked before any client exists, so they share no client state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JOIN_S = 10.0
 
 
 class Count:
-    """Records that all workers have read so far, counted on any of their threads."""
+    """The records that all workers have read together. Thread-safe."""
 
     def __init__(self, wanted: int, warm_up: int = 0) -> None:
         self.wanted = wanted
@@ -41,7 +41,7 @@ class Count:
         self._own = 0
 
     def share_with_processes(self) -> None:
-        """From now on forked processes count in the same place."""
+        """Moves the counter to memory that forked processes share."""
         from multiprocessing import get_context
 
         self._value = get_context("fork").Value("q", 0)
@@ -61,16 +61,16 @@ class Count:
 
 
 def watch(share: Share, client: Producer | Consumer) -> AbstractContextManager[object]:
-    """Warns of lost brokers, once for all workers: their clients lose the same ones."""
+    """Warns of lost brokers, for one worker only, because all workers lose the same ones."""
     if share.worker != 0:
         return nullcontext()
     from kcli.broker_connection import BrokerWatch
 
-    return BrokerWatch(client.connection_states, "The measurement goes on when it is back.")
+    return BrokerWatch(client.connection_states, "The measurement continues when it is back.")
 
 
 class Share:
-    """What one worker is to do: so many records, those up to `warm_up_records` as warm-up, so many a second."""
+    """The work of one worker: its records, its warm-up records, and its rate in records per second."""
 
     __slots__ = ("count", "first_record", "records", "throughput", "warm_up_records", "worker")
 
@@ -85,7 +85,7 @@ class Share:
         self.count = count
 
     def counted(self, records: int) -> bool:
-        """Adds what was read; whether all together have read more than the warm-up."""
+        """Counts records. Returns whether all workers together have read more than the warm-up."""
         return self.count.add(records) > self.count.warm_up
 
     def is_enough(self) -> bool:
@@ -93,7 +93,7 @@ class Share:
 
 
 def shares_of(workers: int, records: int, warm_up_records: int, throughput: float) -> list[Share]:
-    """Equal shares, as far as they can be; each in turn gets one of what is left over."""
+    """Equal shares; the remainder is distributed among the first workers."""
     count = Count(records, warm_up_records)
     shares = []
     first = 0
@@ -107,7 +107,7 @@ def shares_of(workers: int, records: int, warm_up_records: int, throughput: floa
 
 
 def run_workers(work: Work, shares: Sequence[Share], emit: Emit, *, in_processes: bool) -> None:
-    """Returns when all are done; `emit` is called on this thread."""
+    """Returns when all workers have ended. `emit` is called on this thread."""
     if in_processes:
         _run_processes(work, shares, emit)
     elif len(shares) == 1:
@@ -124,7 +124,7 @@ def _run_threads(work: Work, shares: Sequence[Share], emit: Emit) -> None:
     def run(share: Share) -> None:
         try:
             work(share, queue.put)
-        except BaseException as error:  # told on the caller's thread
+        except BaseException as error:  # raised on the caller's thread
             queue.put(error)
 
     threads = [threading.Thread(target=run, args=(share,), daemon=True) for share in shares]
@@ -138,7 +138,7 @@ def _run_threads(work: Work, shares: Sequence[Share], emit: Emit) -> None:
             raise event
         if isinstance(event, Done):
             left -= 1
-            # The clock of the process runs for all threads at once.
+            # Process CPU time covers all threads, so it is counted once.
             event.cpu_s = (time.process_time() - cpu_s) if left == 0 else 0.0
         emit(event)
 
@@ -165,7 +165,7 @@ def _run_processes(work: Work, shares: Sequence[Share], emit: Emit) -> None:
                 try:
                     event = pipe.recv()
                 except EOFError:
-                    raise Failure("a process of the measurement ended before its time; see what it wrote") from None
+                    raise Failure("a worker process ended unexpectedly. See its messages above") from None
                 if isinstance(event, Failure):
                     raise event
                 emit(event)
@@ -189,5 +189,5 @@ def _work_in_process(work: Work, share: Share, writer: Any) -> None:
         failure = translate(error)
         if failure is None:
             traceback.print_exc()
-            failure = Failure(f"a process of the measurement failed: {error!r}")
+            failure = Failure(f"a worker process failed: {error!r}")
         writer.send(failure)

@@ -1,1 +1,1 @@
-"""What `kcli pipeline` and the demo's pipeline share: Spark, started and ended, and what is shown of a pipeline."""
+"""Shared by `kcli pipeline` and the demo: starting and ending Spark, and the views of a pipeline."""

@@ -1,4 +1,4 @@
-"""A pipeline's metrics over HTTP, by the endpoint that the broker's have."""
+"""A pipeline's metrics over HTTP, with the same endpoint code as the broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMEOUT_MS = 10_000
 
 @contextmanager
 def served(totals: Totals, host: str, port: int) -> Iterator[None]:
-    """At a free port where `port` is 0; says where. Ready as long as this lasts."""
+    """Serves metrics within the `with` block, at a free port if `port` is 0, and prints the URL."""
     from kcore.server.metrics_endpoint import MetricsEndpoint
 
     endpoint = MetricsEndpoint(
@@ -31,8 +31,8 @@ def served(totals: Totals, host: str, port: int) -> Iterator[None]:
         endpoint.start()
     except OSError as error:
         reason = getattr(error.__cause__, "strerror", None) or error
-        raise UsageFailure(f"cannot serve metrics at {host}:{port}: {reason}; choose another --metrics-port") from None
-    click.echo(f"metrics are at {endpoint.url}", err=True)
+        raise UsageFailure(f"cannot serve metrics at {host}:{port} ({reason}). Choose another --metrics-port") from None
+    click.echo(f"metrics at {endpoint.url}", err=True)
     try:
         yield
     finally:

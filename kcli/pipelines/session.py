@@ -1,6 +1,6 @@
-"""A pipeline's file, Spark and its DataFrames, checked; mistakes end a command with one line each.
+"""A pipeline's file, Spark and its DataFrames, all checked. Each mistake is one line of the error message.
 
-Exit codes: 2 for mistakes in the file, 3 where nothing is wrong but a cluster that does not answer.
+Exit codes: 2 for mistakes in the file, 3 if there are none but a cluster does not answer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from kspark.pipeline.findings import Findings
     from kspark.pipeline.frames import Frames
 
-REMEDY = "install it with: pip install 'kcore-broker[spark]' (in a clone: pip install '.[spark]', or bin/prepare spark)"
+REMEDY = "Install it with: pip install 'kcore-broker[spark]' (in a clone: pip install '.[spark]', or bin/prepare spark)"
 
 
 class Declared(NamedTuple):
-    """A file, and what is known of it before Spark has analysed it."""
+    """A pipeline's file, and what was found in it without Spark."""
 
     file: str
     pipeline: Pipeline
@@ -35,8 +35,8 @@ class Declared(NamedTuple):
 
 
 def declared(file: str, servers: str | None = None, properties: dict[str, str] | None = None) -> Declared:
-    """With the topics of other brokers where `servers` are given. Mistakes are collected; UsageFailure where the file
-    is not TOML.
+    """Reads and checks a file, with the topics of other brokers if `servers` are given. Mistakes are collected. Raises
+    UsageFailure if the file is not TOML.
     """
     from kspark.pipeline.definition import at_brokers
     from kspark.pipeline.definition import declared as of_file
@@ -57,7 +57,7 @@ def declared(file: str, servers: str | None = None, properties: dict[str, str] |
 
 
 def require_spark() -> None:
-    """Failure where PySpark or Java is missing; for what would only find it out later. Starts nothing."""
+    """Raises Failure if PySpark or Java is missing, before work that needs them later. Starts nothing."""
     from kspark.java import NoJava, java_home
 
     try:
@@ -72,14 +72,12 @@ def require_spark() -> None:
 
 
 def without_pyspark(error: ImportError) -> Failure:
-    return Failure(f"pipelines need PySpark ({error}): {REMEDY}")
+    return Failure(f"pipelines need PySpark ({error}). {REMEDY}")
 
 
 @contextmanager
 def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool = False) -> Iterator[SparkSession]:
-    """Ends with its JVM: nothing of it outlives the command. Where Spark cannot start, the mistakes that are known
-    already are reported too.
-    """
+    """A Spark session; its JVM ends with it. If Spark cannot start, the mistakes found so far are reported too."""
     from kspark.java import NoJava
 
     pipeline = found.pipeline
@@ -99,7 +97,7 @@ def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool
         unlog_query_failures(session)
         yield session
     except KeyboardInterrupt:
-        # It may have come while Spark was answering: nothing can be asked of it any more.
+        # Spark may be in the middle of a call, so nothing more can be asked of it.
         abandon_session()
         raise
     except BaseException:
@@ -109,8 +107,8 @@ def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool
 
 
 def built(session: SparkSession, found: Declared) -> Frames:
-    """The DataFrames of a pipeline without mistakes. UsageFailure with every mistake, UnreachableFailure where there is
-    none and a cluster does not answer; warnings go to stderr.
+    """The DataFrames of a pipeline. Raises UsageFailure with all mistakes, or UnreachableFailure if there are none but
+    a cluster does not answer. Prints warnings to stderr.
     """
     from kspark.pipeline.frames import Frames
 

@@ -1,4 +1,4 @@
-"""What is shown of a running pipeline: one view each time that a batch has ended."""
+"""Views of a running pipeline, one after each batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def views(running: Run) -> Iterator[dict[str, Any]]:
 
 
 def view(one: Running) -> dict[str, Any]:
-    """Of a sink; without what only a batch tells, as long as there was none."""
+    """The view of a sink. Fields of batches are missing before the first batch."""
     from kspark.pipeline.progress import sink_progress
 
     last = one.query.lastProgress

@@ -1,7 +1,6 @@
-"""One reading of a broker's metrics: fetched over HTTP, and parsed from Prometheus' text format 0.0.4.
+"""A reading of a broker's metrics, fetched over HTTP and parsed from Prometheus' text format 0.0.4.
 
-Only what the format needs is understood: comments are passed over, timestamps ignored. Bound: MAX_TEXT_BYTES of an
-answer.
+Comments and timestamps are ignored. Bound: MAX_TEXT_BYTES per response.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MAX_TEXT_BYTES = 64 << 20
 
 
 class EndpointUnreachable(UnreachableFailure):
-    """Nobody serves metrics at the address."""
+    """No server answers at the URL."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
@@ -33,7 +32,7 @@ class EndpointUnreachable(UnreachableFailure):
 
 
 class Scrape:
-    """`samples[name]` are the series of a name: (labels, value). `taken_s` is of a clock that never goes back."""
+    """`samples[name]` are the series of a name: (labels, value). `taken_s` is from a monotonic clock."""
 
     __slots__ = ("samples", "taken_s")
 
@@ -44,15 +43,15 @@ class Scrape:
             self.samples.setdefault(name, []).append((labels, value))
 
     def series(self, name: str) -> list[tuple[dict[str, str], float]]:
-        """All series of a name; none when the broker has no such metric."""
+        """All series of a name; empty if the broker has no such metric."""
         return self.samples.get(name, [])
 
     def value(self, name: str, **labels: str) -> float:
-        """One series' value, 0 when there is none."""
+        """The value of one series; 0 if it does not exist."""
         return next((value for found, value in self.series(name) if found == labels), 0.0)
 
     def total(self, name: str, **labels: str) -> float:
-        """The sum over all series that have these labels among others."""
+        """The sum of all series with at least these labels."""
         return sum(value for found, value in self.series(name) if labels.items() <= found.items())
 
     def label(self, name: str, label: str) -> str:
@@ -61,13 +60,13 @@ class Scrape:
 
 
 class ScrapeReader:
-    """Scrapes again and again. The first scrape fails when the endpoint does not answer, unless the command waits;
-    later ones wait for it and warn.
+    """Reads metrics repeatedly. The first reading fails if the server does not answer, unless the command waits. Later
+    ones print a warning and wait.
     """
 
     def __init__(self, url: str, wait_s: float) -> None:
         self._url = url
-        self._losses = BrokerLosses("The view goes on when it is back.")
+        self._losses = BrokerLosses("The view continues when it is back.")
         self._failed_attempts = 0
         self._deadline_s = time.monotonic() + wait_s
 
@@ -96,7 +95,7 @@ class ScrapeReader:
 
 
 def scrape(url: str) -> Scrape:
-    """Asks the endpoint; UnreachableFailure when nobody answers, Failure when the answer is no text of metrics."""
+    """Reads metrics. Raises UnreachableFailure if no server answers, Failure for any other response."""
     import urllib.error
     import urllib.request
 
@@ -105,9 +104,9 @@ def scrape(url: str) -> Scrape:
             text = answer.read(MAX_TEXT_BYTES).decode("utf-8", "replace")
     except urllib.error.HTTPError as error:
         reason = f"{error.code} {error.reason}"
-        raise Failure(f"{url} answers {reason}; is it the address of a broker's /metrics?") from error
+        raise Failure(f"{url}: HTTP status {reason}. Is this the URL of a broker's metrics?") from error
     except ValueError as error:
-        raise UsageFailure(f"{url}: {error}; an address is http://HOST:PORT/metrics") from error
+        raise UsageFailure(f"{url}: {error}. A URL has the form http://HOST:PORT/metrics") from error
     except OSError as error:
         cause = getattr(error, "reason", error)
         cause = getattr(cause, "strerror", None) or cause
@@ -115,11 +114,11 @@ def scrape(url: str) -> Scrape:
     try:
         return Scrape(text, time.monotonic())
     except ValueError as error:
-        raise Failure(f"{url} does not answer with metrics: {error}") from error
+        raise Failure(f"{url}: the response is not in Prometheus' text format: {error}") from error
 
 
 def parse(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """(name, labels, value) of each sample; ValueError names a line that is none."""
+    """(name, labels, value) of each sample. Raises ValueError for an invalid line."""
     for line in text.split("\n"):
         if line and not line.startswith("#"):
             name, brace, rest = line.partition("{")
@@ -131,18 +130,18 @@ def parse(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
                     labels = {}
                 yield name, labels, float(rest.split()[0])
             except (IndexError, ValueError):
-                raise ValueError(f"{line[:80]!r} is no sample") from None
+                raise ValueError(f"invalid line {line[:80]!r}") from None
 
 
 def parse_labels(text: str) -> tuple[dict[str, str], str]:
-    """The labels up to the closing brace, and what follows it."""
+    """The labels up to the closing brace, and the rest of the line."""
     labels: dict[str, str] = {}
     at = 0
     while text[at] != "}":
         equals = text.index("=", at)
         name = text[at:equals].strip(", ")
         if text[equals + 1] != '"':
-            raise ValueError("a label's value stands in quotes")
+            raise ValueError("label values must be quoted")
         value, at = parse_quoted(text, equals + 2)
         labels[name] = value
         if text[at] == ",":
@@ -151,7 +150,7 @@ def parse_labels(text: str) -> tuple[dict[str, str], str]:
 
 
 def parse_quoted(text: str, at: int) -> tuple[str, int]:
-    """A value up to its closing quote, and the position behind that."""
+    """A value up to its closing quote, and the position after it."""
     end = at
     while text[end] != '"':
         end += 2 if text[end] == "\\" else 1

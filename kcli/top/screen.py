@@ -1,4 +1,4 @@
-"""How a view looks to people: a head with the broker, then APIs, topics and groups, as many rows as asked for."""
+"""The screen of `kcli top`: broker, APIs, topics and groups, with a maximum number of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOW_GROUP_S = 60
 
 
 def screen(view: dict[str, Any], url: str, rows: int) -> RenderableType:
-    """Everything, from top to bottom."""
+    """The whole screen, from top to bottom."""
     parts: list[RenderableType] = [head(view, url), Text()]
     parts.append(apis(view["apis"][:rows]))
     if view["topics"]:
@@ -79,7 +79,7 @@ def topics(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def groups(rows: Sequence[dict[str, Any]]) -> Table:
-    table = columns("group", "members", "partitions", "lag", "behind")
+    table = columns("group", "members", "partitions", "lag", "time lag")
     for row in rows:
         late = row["lag_seconds"] is not None and row["lag_seconds"] >= SLOW_GROUP_S
         table.add_row(
@@ -93,7 +93,7 @@ def groups(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def columns(first: str, *others: str) -> Table:
-    """A name, then numbers to the right."""
+    """A name, then right-aligned numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=False)
     table.add_column(first.upper(), min_width=24, no_wrap=True, overflow="ellipsis")
     for name in others:
@@ -115,7 +115,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """In the two largest units."""
+    """A duration in its two largest units."""
     if seconds is None:
         return "-"
     if seconds < 60:

@@ -1,4 +1,4 @@
-"""What `kcli top` shows: two readings of a broker's metrics as rates, percentiles and gauges. Pure; its keys are
+"""The view of `kcli top`: rates, percentiles and gauges from two readings of a broker's metrics. Pure; its keys are
 stable."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_ERROR = "NONE"
 
 
 class Interval:
-    """From one reading to the next. A counter that went back belongs to a broker that was started anew."""
+    """The time between two readings. A counter that decreased belongs to a restarted broker, and counts from 0."""
 
     __slots__ = ("after", "before", "seconds")
 
@@ -36,21 +36,21 @@ class Interval:
         self.seconds = max(1e-9, after.taken_s - before.taken_s)
 
     def grown(self, name: str, **labels: str) -> float:
-        """By how much the series with these labels have grown in all."""
+        """The growth of all series with these labels."""
         before, after = self.before.total(name, **labels), self.after.total(name, **labels)
         return after - before if after >= before else after
 
     def rate(self, name: str, **labels: str) -> float:
-        """A second."""
+        """The growth per second."""
         return round(self.grown(name, **labels) / self.seconds, 1)
 
     def own_rate(self, name: str, **labels: str) -> float:
-        """Of the one series that has just these labels: of topics, the sum that has none."""
+        """The growth per second of the series with exactly these labels. Without labels: the total of all topics."""
         before, after = self.before.value(name, **labels), self.after.value(name, **labels)
         return round((after - before if after >= before else after) / self.seconds, 1)
 
     def percentile(self, name: str, share: float, **labels: str) -> float | None:
-        """What `share` of the values of a histogram did not exceed in this interval; None without values."""
+        """The value that a share of a histogram's new values did not exceed; None without new values."""
         buckets = sorted(
             (float(bucket["le"]), self.grown(f"{name}_bucket", **labels, le=bucket["le"]))
             for bucket, _ in self.after.series(f"{name}_bucket")
@@ -60,8 +60,8 @@ class Interval:
 
 
 def interpolated(buckets: list[tuple[float, float]], share: float) -> float | None:
-    """As Prometheus' histogram_quantile: within a bucket values are taken to lie evenly; beyond all bounds, at the
-    last."""
+    """As histogram_quantile of Prometheus: values are spread evenly within a bucket; beyond all bounds, the last bound
+    is the result."""
     if not buckets or buckets[-1][1] <= 0:
         return None
     wanted = share * buckets[-1][1]
@@ -77,7 +77,7 @@ def interpolated(buckets: list[tuple[float, float]], share: float) -> float | No
 
 
 def view(before: Scrape, after: Scrape) -> dict[str, Any]:
-    """Everything, as JSON has it."""
+    """The view in the form of its JSON."""
     interval = Interval(before, after)
     return {
         "interval_s": round(interval.seconds, 3),
@@ -140,7 +140,7 @@ def partitions(after: Scrape) -> dict[str, Any]:
 
 
 def apis(interval: Interval) -> list[dict[str, Any]]:
-    """Those that were asked for in the interval, the busiest first."""
+    """APIs with requests in the interval, the busiest first."""
     rows = []
     for name in sorted(distinct(interval.after, f"{REQUEST}_requests_total", "request")):
         requests = interval.grown(f"{REQUEST}_requests_total", request=name)
@@ -164,7 +164,7 @@ def apis(interval: Interval) -> list[dict[str, Any]]:
 
 
 def topics(interval: Interval) -> list[dict[str, Any]]:
-    """Those with traffic in the interval, the busiest first."""
+    """Topics with traffic in the interval, the busiest first."""
     rows = []
     for name in distinct(interval.after, f"{TOPIC}_messagesin_total", "topic"):
         row = {
@@ -179,7 +179,7 @@ def topics(interval: Interval) -> list[dict[str, Any]]:
 
 
 def groups(after: Scrape) -> list[dict[str, Any]]:
-    """Every group with committed offsets, the latest one first."""
+    """Groups with committed offsets, the one with the largest lag first."""
     lags: dict[str, float] = {}
     seconds: dict[str, float] = {}
     count: dict[str, int] = {}
@@ -203,5 +203,5 @@ def groups(after: Scrape) -> list[dict[str, Any]]:
 
 
 def distinct(scrape: Scrape, name: str, label: str) -> Iterable[str]:
-    """The values that a label has."""
+    """The distinct values of a label."""
     return dict.fromkeys(labels[label] for labels, _ in scrape.series(name) if label in labels)

@@ -1,1 +1,1 @@
-"""Clients that tell what happens to them, an event a line, for programs that judge a cluster (`kcli verifiable-*`)."""
+"""Clients that report events, one per line, for programs that test a cluster (`kcli verifiable-*`)."""

@@ -1,4 +1,4 @@
-"""Reads a topic as a member of a group, and tells what it was assigned, has read and has committed."""
+"""Reads a topic as a member of a group, and reports assignments, records and commits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLL_MS = 1_000.0
 
 
 class VerifiableConsumer(RebalanceListener):
-    """`max_messages` below zero: for ever. Without automatic commits, commits what each poll has brought."""
+    """Negative `max_messages`: no limit. Without automatic commits, it commits after each poll."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class VerifiableConsumer(RebalanceListener):
         self._exit_code = 0
 
     def end(self, signal_number: int) -> None:
-        """For the handler of a signal: ends a call of the consumer that waits, or the next one."""
+        """For signal handlers: ends the current or the next waiting call of the consumer."""
         self._exit_code = SIGNAL_EXIT + signal_number
         self._consumer.wakeup()
 
     def run(self) -> int:
-        """Until enough was read, or a signal comes; the exit code. The group is left in any case."""
+        """Reads until enough records or a signal, and returns the exit code. Always leaves the group."""
         try:
             self._events.write("startup_complete")
             self._consumer.subscribe([self._topic], self)
@@ -89,7 +89,7 @@ class VerifiableConsumer(RebalanceListener):
             if self._is_verbose:
                 for record in counted:
                     self._tell(record)
-        # As Kafka's has it: how many were polled, those beyond --max-messages included.
+        # As in Kafka's tool, this counts all polled records, including those beyond --max-messages.
         self._events.write("records_consumed", count=len(records), partitions=summaries)
         if not self._is_auto_committing:
             self._commit(offsets)

@@ -1,7 +1,7 @@
-"""Events as lines of JSON on standard output: `timestamp` in ms, `name`, then what the event has to tell.
+"""Events as lines of JSON on standard output: `timestamp` in ms, `name`, then the fields of the event.
 
-Lines are whole and written at once, from whatever thread. Facts: VerifiableProducer and VerifiableConsumer of Kafka 3.9
-and 4, whose events have these fields in this order.
+Lines are complete and flushed, from any thread. Source: VerifiableProducer and VerifiableConsumer of Kafka 3.9 and 4,
+whose events have these fields in this order.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-# What a program ends with that a signal has asked to end: as a shell says it.
+# Exit code after a signal: this plus the signal number, as in shells.
 SIGNAL_EXIT = 128
 JAVA_ERRORS = "org.apache.kafka.common.errors."
-# Where Java's exception is not called as the error is (`Errors`).
+# Java exceptions whose names differ from the error names (`Errors`).
 JAVA_NAMES = {
     "MESSAGE_TOO_LARGE": "RecordTooLarge",
     "REQUEST_TIMED_OUT": "Timeout",
@@ -39,7 +39,7 @@ JAVA_NAMES = {
 
 
 class Terminated(BaseException):
-    """A signal has come: what is under way is finished, and the program ends."""
+    """A signal arrived: records in flight are completed, then the program ends."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -47,7 +47,7 @@ class Terminated(BaseException):
 
 
 class EventWriter:
-    """`write("startup_complete")`, from any thread."""
+    """`write("startup_complete")`. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class EventWriter:
 
 
 def on_signals(act: Callable[[int], object]) -> None:
-    """The first SIGTERM or SIGINT calls `act` on the main thread; later ones are not heard."""
+    """The first SIGTERM or SIGINT calls `act` on the main thread; later ones are ignored."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -76,7 +76,7 @@ def terminate(number: int) -> None:
 
 
 def java_class(error: Exception) -> str:
-    """What Java's tool calls the exception: programs that read these lines look for it."""
+    """The name of the exception in Java's tool, which programs look for."""
     from kcore.client.errors import ClientTimeout, RecordTooLarge
     from kcore.errors import KafkaError
 

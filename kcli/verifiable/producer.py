@@ -1,4 +1,4 @@
-"""Sends the numbers from 0 on, and tells of each what became of it."""
+"""Sends the numbers from 0 on, and reports the delivery of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NumbersToSend(NamedTuple):
-    """`max_messages` below zero: for ever. `create_time_ms`: the first record's timestamp, which then grows."""
+    """Negative `max_messages`: no limit. `create_time_ms` is the first record's timestamp; later ones grow."""
 
     topic: str
     max_messages: int = -1
@@ -38,7 +38,7 @@ class VerifiableProducer:
         self._create_time_ms = numbers.create_time_ms
 
     def run(self) -> int:
-        """Until everything is sent, or a signal comes; the exit code. What was sent is waited for in any case."""
+        """Sends everything, or until a signal, and returns the exit code. Waits for records in flight."""
         began_s = time.time()
         exit_code = 0
         self._events.write("startup_complete")
@@ -68,7 +68,7 @@ class VerifiableProducer:
                 self._wait(number, began_s)
 
     def _wait(self, sent: int, began_s: float) -> None:
-        """Keeps to the rate; one of 0 sends a single record, and waits for the end."""
+        """Keeps to the rate. A rate of 0 sends a single record and then waits."""
         while self._numbers.throughput == 0:
             time.sleep(3600.0)
         left_s = began_s + sent / self._numbers.throughput - time.time()
@@ -92,7 +92,7 @@ class VerifiableProducer:
                 timestamp=timestamp,
                 on_delivery=on_delivery,
             )
-        except Exception as error:  # what cannot be handed over has failed like any other
+        except Exception as error:  # reported like a failed delivery
             on_delivery(None, error)
 
     def _teller(self, key: str | None, value: str) -> OnDelivery:

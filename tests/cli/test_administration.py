@@ -71,7 +71,7 @@ class TestRecords:
             "",
             "delete from partition kept-records-0: the records before offset 3\n"
             "delete from partition other-1: all records\n"
-            "kcli: records delete: nobody is there to be asked; add --yes\n",
+            "kcli: records delete: not a terminal: pass --yes to confirm\n",
         )
         assert kcli("get-offsets", "--topic", topic, "--time", "-2").stdout == "kept-records:0:0\n"
 
@@ -79,14 +79,17 @@ class TestRecords:
         ("text", "complaint"),
         [
             ("{", "not JSON"),
-            ('{"version": 2, "partitions": []}', "must be"),
-            ("{}", '"partitions" must be a list with something in it'),
-            ('{"partitions": [{"topic": "t"}]}', "needs topic, partition and offset"),
-            ('{"partitions": [{"topic": "t", "partition": true, "offset": 1}]}', "needs topic, partition and offset"),
-            ('{"partitions": [{"topic": "t", "partition": 0, "offset": -2}]}', "offset -2 must lie between"),
+            ('{"version": 2, "partitions": []}', "wrong format"),
+            ("{}", '"partitions" must be a list that is not empty'),
+            ('{"partitions": [{"topic": "t"}]}', "must have topic, partition and offset"),
+            (
+                '{"partitions": [{"topic": "t", "partition": true, "offset": 1}]}',
+                "must have topic, partition and offset",
+            ),
+            ('{"partitions": [{"topic": "t", "partition": 0, "offset": -2}]}', "offset -2: must be between"),
             (
                 '{"partitions": [%s, %s]}' % (('{"topic": "t", "partition": 0, "offset": 1}',) * 2),
-                "partition t-0 stands there twice",
+                "partition t-0: given twice; remove one",
             ),
         ],
     )
@@ -129,11 +132,11 @@ class TestGetOffsets:
 
     def test_what_is_missing(self, kcli: Kcli) -> None:
         assert kcli("get-offsets", "--topic", "never-made").stderr == (
-            "kcli: topic never-made: the cluster has no such topic\n"
+            "kcli: topic never-made does not exist. List the topics with: kcli topics list\n"
         )
         assert (
             kcli("get-offsets", "--topic", "never-.+").stderr
-            == "kcli: topics never-.+: the cluster has none that matches\n"
+            == "kcli: no topic matches never-.+. List the topics with: kcli topics list\n"
         )
         assert kcli("get-offsets", "--topic-partitions", "never-made:1").code == 1
 
@@ -175,10 +178,13 @@ class TestLogDirs:
         assert kcli("log-dirs", "describe", "--broker-list", "7") == (
             2,
             "",
-            "kcli: --broker-list: the cluster has no broker 7, only 1\n",
+            "kcli: --broker-list: unknown broker 7. Brokers of the cluster: 1\n",
         )
         result = kcli("log-dirs", "describe", "--topic-list", "never-made")
-        assert (result.code, result.stderr) == (1, "kcli: topic never-made: the cluster has no such topic\n")
+        assert (result.code, result.stderr) == (
+            1,
+            "kcli: topic never-made does not exist. List the topics with: kcli topics list\n",
+        )
 
 
 class TestFeatures:

@@ -45,11 +45,11 @@ def test_json(tmp_path: Path, offline: Kcli) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "it is empty"),
-        ("1\n0\n", "its version is '1', not 0"),
-        ("0\nmany\n", "its second line is not the number of entries"),
-        ("0\n2\nt 0 1\n", "it announces 2 entries and has 1"),
-        ("0\n1\nt 0\n", "line 3 has 2 fields instead of 3"),
+        ("", "the file is empty"),
+        ("1\n0\n", "unsupported version '1'; only 0 is supported"),
+        ("0\nmany\n", "line 2 must be the number of entries"),
+        ("0\n2\nt 0 1\n", "line 2 says 2 entries, but the file has 1"),
+        ("0\n1\nt 0\n", "line 3 has 2 fields; expected 3"),
         ("0\n1\nt 0 x\n", "'x' is not a number"),
     ],
 )
@@ -59,7 +59,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, offline: Kcli, content: str, rea
     assert offline("checkpoint", "show", path) == (
         1,
         "",
-        f"kcli: {path}: {reason}; a broker makes it anew when it starts without it\n",
+        f"kcli: {path}: {reason}. Delete the file: the broker re-creates it at its next start\n",
     )
 
 
@@ -88,5 +88,5 @@ def test_usage(tmp_path: Path, offline: Kcli) -> None:
     assert offline("checkpoint", "show", tmp_path) == (
         2,
         "",
-        f"kcli: {tmp_path}: no checkpoint lies in this directory\n",
+        f"kcli: {tmp_path}: no checkpoint files in this directory. Pass a log directory or a partition directory\n",
     )

@@ -146,37 +146,37 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
         (
             ["--topic", "cfg-wrong", "--delete-config", "segment.ms"],
             1,
-            "Invalid config(s): segment.ms; only what was set can be deleted",
+            "cannot delete segment.ms: not set on this entity. Show what is set with: kcli configs describe",
         ),
         (
             ["--topic", "cfg-wrong", "--add-config", "retention.ms"],
             2,
-            "--add-config 'retention.ms': must be written NAME=VALUE or NAME=[VALUE,VALUE]",
+            "--add-config 'retention.ms': not of the form NAME=VALUE or NAME=[VALUE,VALUE]",
         ),
         (
             ["--topic", "cfg-wrong"],
             2,
-            "say what to alter, with --add-config, --add-config-file or --delete-config",
+            "nothing to change: pass --add-config, --add-config-file or --delete-config",
         ),
         (
             ["--add-config", "retention.ms=5"],
             2,
-            "name one entity, as --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE",
+            "name one entity: --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE",
         ),
         (
             ["--topic", "a", "--broker", "1", "--add-config", "retention.ms=5"],
             2,
-            "name one entity, as --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE",
+            "name one entity: --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE",
         ),
         (
             ["--entity-type", "topics", "--add-config", "retention.ms=5"],
             2,
-            "name whose configuration to alter, with --entity-name or --entity-default",
+            "no entity is named: pass --entity-name or --entity-default",
         ),
         (
             ["--broker", "one", "--add-config", "retention.ms=5"],
             2,
-            "one: a broker is named by its id, a whole number",
+            "invalid broker id 'one': must be a number, as in --broker 1",
         ),
     ],
 )

@@ -32,7 +32,10 @@ def test_a_directory_that_no_demo_made_is_left_alone(tmp_path: Path, offline: Kc
     (tmp_path / "mine").write_text("precious")
     result = offline("demo", "--data-dir", tmp_path)
     assert (result.code, result.stdout) == (2, "")
-    assert result.stderr == f"kcli: {tmp_path}: exists, and no demo has made it; choose another --data-dir\n"
+    assert (
+        result.stderr
+        == f"kcli: {tmp_path}: already exists, and was not created by the demo. Choose another --data-dir\n"
+    )
     assert os.listdir(tmp_path) == ["mine"]
 
 

@@ -166,13 +166,13 @@ def test_a_torn_tail_and_a_flipped_bit_are_told(tmp_path: Path, offline: Kcli) -
     batch = len(whole) // 3
     assert torn.code == 1
     assert torn.stdout.splitlines()[-1] == f"Found {batch - 10} invalid bytes at the end of {log.name}"
-    assert torn.stderr == f"kcli: {log}: no whole batch begins at position {2 * batch}\n"
+    assert torn.stderr == f"kcli: {log}: no complete batch at position {2 * batch}\n"
     flipped = bytearray(whole)
     flipped[batch + 70] ^= 1
     log.write_bytes(flipped)
     result = offline("dump-log", log, "--deep-iteration")
     assert result.code == 1
-    assert result.stderr.splitlines()[0] == f"{log}: the batch at position {batch} has a wrong checksum"
+    assert result.stderr.splitlines()[0] == f"{log}: the checksum of the batch at position {batch} does not match"
     assert [line.rpartition(" ")[2] for line in result.stdout.splitlines() if "isvalid" in line] == [
         "true",
         "false",
@@ -210,7 +210,7 @@ def test_a_producer_snapshot(tmp_path: Path, offline: Kcli) -> None:
     )
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     broken = offline("dump-log", path)
-    assert (broken.code, broken.stderr) == (1, f"kcli: {path}: the snapshot is corrupt (its checksum does not match)\n")
+    assert (broken.code, broken.stderr) == (1, f"kcli: {path}: the checksum of the snapshot does not match\n")
 
 
 def test_a_directory_stands_for_its_segments_in_order(tmp_path: Path, offline: Kcli) -> None:
@@ -227,7 +227,7 @@ def test_a_directory_stands_for_its_segments_in_order(tmp_path: Path, offline: K
 
 
 def test_usage(tmp_path: Path, offline: Kcli) -> None:
-    assert offline("dump-log") == (2, "", "kcli: dump-log: no file is named; give FILE, or --files FILE,FILE\n")
+    assert offline("dump-log") == (2, "", "kcli: no file is named: pass FILE, or --files FILE,FILE\n")
     missing = tmp_path / f"{FIRST}.log"
     assert offline("dump-log", missing).stderr == f"kcli: {missing}: no such file or directory\n"
     nameless = missing.with_name("nope.log")

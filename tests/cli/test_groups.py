@@ -105,7 +105,7 @@ def test_states_and_types_are_shown_and_chosen(broker: BrokerProcess, kcli: Kcli
     assert not {group, f"{group}-empty"} & {json.loads(line)["group"] for line in of_consumers}
     refused = kcli("groups", "list", "--state", "sleepy")
     assert (refused.code, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("kcli: --state 'sleepy': must be of Stable, ")
+    assert refused.stderr.startswith("kcli: --state 'sleepy': unknown value. Valid values: Stable, ")
 
 
 # Describing
@@ -257,7 +257,7 @@ def test_which_groups_has_to_be_said(kcli: Kcli) -> None:
     for arguments in (("describe",), ("delete", "x", "--all-groups"), ("reset-offsets", "--to-latest")):
         refused = kcli("groups", *arguments)
         assert (refused.code, refused.stdout) == (2, "")
-        assert refused.stderr == "kcli: name groups, as GROUP or with --group, or say --all-groups\n"
+        assert refused.stderr == "kcli: pass groups, as arguments or with --group, or pass --all-groups\n"
     assert kcli("groups", "describe", "x", "--members", "--state").code == 2
 
 
@@ -270,7 +270,7 @@ def test_a_group_is_deleted(broker: BrokerProcess, kcli: Kcli, group: str, topic
     assert asked == (
         2,
         "",
-        f"delete group {group} with all its offsets\nkcli: groups delete: nobody is there to be asked; add --yes\n",
+        f"delete group {group} with all its offsets\nkcli: groups delete: not a terminal: pass --yes to confirm\n",
     )
     deleted = kcli("groups", "delete", group, "absent", "--yes")
     assert (deleted.code, deleted.stdout) == (1, f"Deleted group {group}.\n")
@@ -288,14 +288,16 @@ def test_a_group_at_work_keeps_what_it_has(kcli: Kcli, group: str, topic: str) -
     assert refused.stderr.endswith("(GROUP_SUBSCRIBED_TO_TOPIC)\n")
     reset = kcli("groups", "reset-offsets", group, "--topic", topic, "--to-latest", "--execute")
     assert (reset.code, reset.stdout) == (1, "")
-    assert reset.stderr.startswith(f"kcli: group {group} is Stable: offsets can only be reset while nobody is in")
+    assert reset.stderr.startswith(
+        f"kcli: group {group}: cannot reset offsets while the group has members (state Stable)"
+    )
 
 
 def test_offsets_are_deleted(broker: BrokerProcess, kcli: Kcli, group: str, topic: str) -> None:
     commit(broker, group, topic, {0: 1, 1: 1})
     deleted = kcli("groups", "--delete-offsets", "--group", group, "--topic", f"{topic}:0", "--topic", "absent", "-y")
     assert (deleted.code, deleted.stdout) == (1, f"Deleted the offset of partition {topic}-0 in group {group}.\n")
-    assert deleted.stderr == "kcli: topic absent: the cluster has no such topic\n"
+    assert deleted.stderr == "kcli: topic absent does not exist. List the topics with: kcli topics list\n"
     [left] = json.loads(kcli("groups", "describe", group, "-o", "json").stdout)
     assert left["partition"] == 1
     assert kcli("groups", "delete-offsets", "absent", "--topic", topic, "-y").code == 1
@@ -339,7 +341,7 @@ def test_nothing_changes_before_it_is_said(broker: BrokerProcess, kcli: Kcli, gr
         0,
         [["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], [group, topic, "0", "0"]],
     )
-    assert shown.stderr == "kcli: nothing was changed: this is the plan, which --execute carries out\n"
+    assert shown.stderr == "kcli: dry run: nothing was changed. Pass --execute to apply\n"
     dry = kcli("groups", "reset-offsets", group, "--all-topics", "--to-latest", "--dry-run", "-o", "jsonl")
     assert dry.stderr == ""
     assert json.loads(dry.stdout) == {
@@ -382,11 +384,11 @@ def test_a_file_that_is_no_plan(kcli: Kcli, text: str) -> None:
 def test_offsets_beyond_the_log_are_brought_into_it(broker: BrokerProcess, kcli: Kcli, group: str, topic: str) -> None:
     commit(broker, group, topic, {0: 2})
     done = kcli("groups", "reset-offsets", group, "--topic", topic, "--to-offset", "4", "--execute", "-o", "jsonl")
-    assert done.stderr == f"kcli: partition {topic}-1 ends at offset 3: 4 lies behind it\n"
+    assert done.stderr == f"kcli: partition {topic}-1: offset 4 is beyond the log end offset; using 3\n"
     back = kcli("groups", "reset-offsets", group, "--all-topics", "--shift-by", "-100", "--execute")
     assert back.stderr == (
-        f"kcli: partition {topic}-0 starts at offset 0: -96 lies before it\n"
-        f"kcli: partition {topic}-1 starts at offset 0: -97 lies before it\n"
+        f"kcli: partition {topic}-0: offset -96 is before the log start offset; using 0\n"
+        f"kcli: partition {topic}-1: offset -97 is before the log start offset; using 0\n"
     )
 
 
@@ -398,7 +400,8 @@ def test_what_cannot_be_reset_is_named(kcli: Kcli, group: str, topic: str) -> No
     shifted = kcli("groups", "reset-offsets", group, "--topic", f"{topic}:1", "--shift-by", "1", "--execute")
     assert (shifted.code, shifted.stdout) == (1, "")
     assert shifted.stderr == (
-        f"kcli: group {group}: partition {topic}-1: the group has committed no offset that could be shifted\n"
+        f"kcli: group {group}: partition {topic}-1: cannot shift: the group has no committed offset. "
+        "Use --to-offset instead\n"
     )
 
 

@@ -151,7 +151,7 @@ def test_nobody_is_asked_and_the_plan_is_shown(tmp_path: Path, kafkas: Path) -> 
     assert result.code == 2
     assert f"copy {kafkas}/orders-0 to {tmp_path}/data/orders-0: partition 0 of topic orders" in result.stderr
     assert "to be recovered" in result.stderr
-    assert "add --yes" in result.stderr
+    assert "pass --yes" in result.stderr
     assert not (tmp_path / "data" / "orders-0").exists()
 
 
@@ -219,7 +219,7 @@ def test_the_broker_has_to_be_stopped(tmp_path: Path, kafkas: Path, run_import: 
     with BrokerProcess(tmp_path / "data") as broker:
         result = run_import(kafkas / "orders-0")
         assert result.code == 1
-        assert "the broker has to be stopped" in result.stderr
+        assert "the broker is running. Stop it with" in result.stderr
         broker.stop()
     assert run_import(kafkas / "orders-0").code == 0
 
@@ -231,7 +231,7 @@ def test_the_other_broker_has_to_be_stopped_too(kafkas: Path, run_import: Import
         fcntl.lockf(descriptor, fcntl.LOCK_EX)
         result = run_import(kafkas / "orders-0")
         assert (result.code, result.stdout) == (1, "")
-        assert f"a broker uses {kafkas}: stop it" in result.stderr
+        assert f"cannot import from {kafkas}: a broker uses it" in result.stderr
     finally:
         os.close(descriptor)
     assert run_import(kafkas / "orders-0").code == 0

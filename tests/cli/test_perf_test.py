@@ -79,7 +79,7 @@ def test_a_consumer_that_waits_in_vain_is_code_3(kcli: Kcli, written: str) -> No
     assert result.code == 3
     assert json.loads(result.stdout)["records"] == 1000
     assert result.stderr == (
-        "kcli: topic perf: 1000 of 1001 records, then none for 4000 ms; wait longer with --timeout\n"
+        "kcli: topic perf: read 1000 of 1001 records, then none for 4000 ms. Wait longer with --timeout\n"
     )
 
 
@@ -187,7 +187,7 @@ def test_two_clusters_are_measured_in_turn(kcli: Kcli, broker: BrokerProcess) ->
     ratio = compared["compared"]["records/s"]
     assert ratio["min"] <= ratio["ratio"] <= ratio["max"]
     shown = kcli("perf-test", "producer", *turns).stdout
-    assert "medians of 2 rounds in turn" in shown
+    assert "Medians of 2 alternating rounds" in shown
     assert "records/s" in shown
     end = kcli("get-offsets", "--topic", "perf-turns").stdout
     assert end == "perf-turns:0:1600\n"

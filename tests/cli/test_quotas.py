@@ -78,14 +78,17 @@ def test_what_the_broker_refuses(kcli: Kcli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("alter", *RATE), "must be given for each --entity-type"),
-        (("alter", "--entity-type", "users", *RATE), "must be given for each --entity-type"),
-        (("alter", "--user", "ann"), "must say what to change"),
-        (("alter", "--user", "ann", "--add-config", "producer_byte_rate"), "must be written KEY=NUMBER"),
-        (("alter", "--user", "ann", *RATE, "--delete-config", "producer_byte_rate"), "set and removed at once"),
+        (("alter", *RATE), "for each --entity-type"),
+        (("alter", "--entity-type", "users", *RATE), "for each --entity-type"),
+        (("alter", "--user", "ann"), "nothing to change"),
+        (("alter", "--user", "ann", "--add-config", "producer_byte_rate"), "not of the form NAME=NUMBER"),
+        (
+            ("alter", "--user", "ann", *RATE, "--delete-config", "producer_byte_rate"),
+            "is in both --add-config and --delete-config",
+        ),
         (("describe", "--user", "ann", "--ip", "10.0.0.1"), "cannot be combined"),
-        (("describe", "--user", "ann", "--user-defaults"), "users is given twice"),
-        (("describe", "--entity-name", "ann"), "more of them than of --entity-type"),
+        (("describe", "--user", "ann", "--user-defaults"), "users: given twice"),
+        (("describe", "--entity-name", "ann"), "more names than types"),
         (("describe", "--entity-type", "topics"), "'topics' is not one of"),
     ],
 )

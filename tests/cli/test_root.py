@@ -56,11 +56,11 @@ def test_each_command_explains_itself(offline: Kcli, name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stderr"),
     [
-        (["nope"], "kcli: No such command 'nope' (`kcli --help` tells more)\n"),
-        (["topics", "nope"], "kcli topics: No such command 'nope' (`kcli topics --help` tells more)\n"),
+        (["nope"], "kcli: No such command 'nope'. See: kcli --help\n"),
+        (["topics", "nope"], "kcli topics: No such command 'nope'. See: kcli topics --help\n"),
         (
             ["perf-test", "producer", "--topic", "t"],
-            "kcli perf-test producer: Missing option '--num-records' (`kcli perf-test producer --help` tells more)\n",
+            "kcli perf-test producer: Missing option '--num-records'. See: kcli perf-test producer --help\n",
         ),
         (
             ["topics", "list", "--bootstrap-server", "localhost:port"],

@@ -101,8 +101,8 @@ def test_a_port_in_use_is_named(tmp_path: Path, offline: Kcli) -> None:
         second = offline("server-start", "--data-dir", tmp_path / "second", "--port", str(broker.port))
     assert second.code == 1
     assert second.stderr.splitlines()[-1] == (
-        f"kcli: cannot listen on PLAINTEXT://127.0.0.1:{broker.port}: Address already in use; choose another --port, "
-        "or stop the process that listens there"
+        f"kcli: cannot listen on PLAINTEXT://127.0.0.1:{broker.port}: Address already in use. Stop the process "
+        "that listens on this port, or choose another port with --port"
     )
     assert "Traceback" not in second.stderr
 
@@ -137,7 +137,7 @@ def test_a_setting_that_cannot_be_is_usage(tmp_path: Path, offline: Kcli) -> Non
     assert "num.partitions" in result.stderr
     assert "Traceback" not in result.stderr
     assert offline("server-start", "--override", "nonsense").stderr == (
-        "kcli: --override 'nonsense': must be written NAME=VALUE\n"
+        "kcli: --override 'nonsense': not of the form NAME=VALUE\n"
     )
     missing = offline("server-start", tmp_path / "no.properties")
     assert (missing.code, missing.stderr) == (2, f"kcli: {tmp_path / 'no.properties'}: no such file or directory\n")

@@ -83,10 +83,14 @@ def test_what_is_missing_is_named_and_the_rest_is_done(kcli: Kcli) -> None:
     described = kcli("topics", "describe", "there,not-there")
     assert described.code == 1
     assert described.stdout.startswith("Topic: there\t")
-    assert described.stderr == "kcli: topic not-there: the cluster has no such topic\n"
+    assert described.stderr == "kcli: topic not-there does not exist. List the topics with: kcli topics list\n"
     assert kcli("topics", "describe", "not-there", "--if-exists") == (0, "", "")
     deleted = kcli("topics", "delete", "there,not-there", "--yes")
-    assert deleted == (1, "Deleted topic there.\n", "kcli: topic not-there: the cluster has no such topic\n")
+    assert deleted == (
+        1,
+        "Deleted topic there.\n",
+        "kcli: topic not-there does not exist. List the topics with: kcli topics list\n",
+    )
 
 
 def test_deletion_shows_its_plan_and_does_nothing_unasked(kcli: Kcli) -> None:
@@ -96,15 +100,15 @@ def test_deletion_shows_its_plan_and_does_nothing_unasked(kcli: Kcli) -> None:
         2,
         "",
         "delete topic kept: 3 partitions with all their records\n"
-        "kcli: topics delete: nobody is there to be asked; add --yes\n",
+        "kcli: topics delete: not a terminal: pass --yes to confirm\n",
     )
     assert "kept\n" in kcli("topics", "list").stdout
 
 
 def test_usage(kcli: Kcli) -> None:
-    assert kcli("topics", "create") == (2, "", "kcli: name the topic once, as TOPIC or with --topic\n")
+    assert kcli("topics", "create") == (2, "", "kcli: pass the topic once, as an argument or with --topic\n")
     assert kcli("topics", "create", "x", "--config", "novalue").stderr == (
-        "kcli: --config 'novalue': must be written NAME=VALUE\n"
+        "kcli: --config 'novalue': not of the form NAME=VALUE\n"
     )
     refused = kcli("topics", "create", "bad/name")
     assert refused.code == 1
@@ -199,7 +203,7 @@ def test_patterns_choose_topics_and_names_are_only_names(kcli: Kcli) -> None:
     assert [topic["topic"] for topic in described] == ["pat.one", "pat.two"]
     deleted = kcli("topics", "delete", "--topic", "pat[.].*,nothing-.+", "--yes")
     assert (deleted.code, deleted.stdout) == (1, "Deleted topic pat.one.\nDeleted topic pat.two.\n")
-    assert deleted.stderr == "kcli: topics nothing-.+: the cluster has none that matches\n"
+    assert deleted.stderr == "kcli: no topic matches nothing-.+. List the topics with: kcli topics list\n"
     assert kcli("topics", "list", "--topic", "pat*").stdout == "patxone\n"
     assert kcli("topics", "list", "--topic", "pat(").code == 2
 

@@ -81,7 +81,7 @@ def test_the_pipeline_of_the_demo(
     flights_pipeline.run(path, published.broker.bootstrap_servers, published.flights)
     said = capsys.readouterr().out
     assert f"Pipeline flights-by-hour: {FLIGHTS:,} flights through Spark" in said
-    assert "Equal to what pandas makes of the file" in said
+    assert "Equal to the result of pandas" in said
 
     grouped = flights_by_pandas(published.flights).groupby(["hour", "name"])["dep_delay"]
     expected = grouped.agg(flights="size", departed="count", delay_minutes="sum").sort_index()

@@ -145,7 +145,7 @@ def test_a_pipeline_ends_after_its_batch_and_goes_on(broker: EmbeddedBroker, num
                 running.wait(0.1)
         assert running.stderr is not None
         said = running.stderr.readline()
-        assert said.startswith("metrics are at http://127.0.0.1:")
+        assert said.startswith("metrics at http://127.0.0.1:")
         with urlopen(said.split()[-1]) as answer:
             assert answer.status == 200
         # As a terminal does it: the whole group has the signal, Spark's processes too.
@@ -157,7 +157,7 @@ def test_a_pipeline_ends_after_its_batch_and_goes_on(broker: EmbeddedBroker, num
     finally:
         running.kill()
     assert running.returncode == INTERRUPTED, errors
-    assert "numbers: stopped; every batch was finished" in errors
+    assert "numbers: stopped; all batches are finished" in errors
     assert found(broker, numbers.target) == numbers.expected(BATCH), "the batch that was at work, and no other"
     assert list((directory / "checkpoint" / "topic" / "commits").glob("[0-9]*")) == [
         directory / "checkpoint" / "topic" / "commits" / "0"
@@ -231,7 +231,7 @@ def test_metrics_are_of_all_batches(spark: SparkSession, numbers: Numbers) -> No
 @pytest.mark.usefixtures("in_this_session")
 def test_check_and_plan_read_nothing(numbers: Numbers) -> None:
     result = invoke("check", str(numbers.path))
-    assert (result.exit_code, result.stdout) == (0, "numbers: 1 source, 3 steps, 2 sinks: all can be run\n")
+    assert (result.exit_code, result.stdout) == (0, "numbers can run: 1 source, 3 steps, 2 sinks\n")
     assert f"sinks.topic.options.topic: topic {numbers.target} does not exist" in result.stderr, "a warning"
     result = invoke("plan", str(numbers.path))
     assert result.exit_code == 0, result.exception
@@ -247,7 +247,7 @@ def test_check_and_plan_read_nothing(numbers: Numbers) -> None:
         (
             "select string(key)",
             "select string(kee)",
-            r"steps.even.sql: unknown column kee; did you mean 'key'\? There are .* \(line 1, column 15\)$",
+            r"steps.even.sql: unknown column kee; did you mean 'key'\? Columns: .* \(line 1, column 15\)$",
         ),
         (
             "select string(key)",
@@ -262,7 +262,11 @@ def test_check_and_plan_read_nothing(numbers: Numbers) -> None:
             'subscribes = "',
             "sources.numbers.options.subscribes: unknown option; did you mean 'subscribe'",
         ),
-        ("as value from held", "as valu from held", "sinks.topic: the rows must have a column value, and have key"),
+        (
+            "as value from held",
+            "as valu from held",
+            "sinks.topic: the rows must have a column value",
+        ),
         ('path = "files"', 'path = "files"\npartition-by = "day"', "sinks.files.partition-by: no column day"),
         ('path = "files"', 'path = "files"\nmode = "complete"', "sinks.files.mode: must be append, not complete"),
         (JSON, 'format = "avro", schema = "no.avsc"', "sources.numbers: .*No such file.*no.avsc"),

@@ -90,7 +90,7 @@ def test_rows_are_above_the_live_view_on_a_terminal(example: Example) -> None:
     views = [number for number, line in enumerate(lines) if line.startswith("SINK ")]
     assert len(views) == 1, "the view is drawn in place"
     assert max(map(lines.index, ROWS)) < views[0]
-    assert "flights: stopped; every batch was finished" in lines
+    assert "flights: stopped; all batches are finished" in lines
     example.leftovers.await_ends()
 
 

@@ -51,7 +51,7 @@ def test_an_hour_is_closed_when_the_watermark_has_passed_it() -> None:
     ],
 )
 def test_one_that_is_otherwise_is_named(found: dict[tuple[int, str], Delays]) -> None:
-    with pytest.raises(Failure, match=r"demo: A\w+ at 201\S+: the topic has .*, pandas comes to "):
+    with pytest.raises(Failure, match=r"the topic: A\w+ at 201\S+ is .*; expected "):
         require_equal(found, HOURS, "the topic")
     require_equal(dict(HOURS), HOURS, "the topic")
 

@@ -1,20 +1,30 @@
-"""`kcli perf-test producer|consumer|e2e`: what Kafka's three perf tools do, and more of it."""
+"""`kcli perf-test producer|consumer|e2e`: like Kafka's three perf tools, and more."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Group
 from kcli.commands.perf_test.consumer import consumer
 from kcli.commands.perf_test.e2e import e2e
 from kcli.commands.perf_test.producer import producer
 
 
-@click.group("perf-test")
+@click.group(
+    "perf-test",
+    cls=Group,
+    examples="""
+    # Write a million records of 100 bytes
+    kcli perf-test producer --topic perf --num-records 1000000 --record-size 100
+    # Read them
+    kcli perf-test consumer --topic perf --messages 1000000
+    """,
+)
 def command() -> None:
-    """Measure how fast a cluster is written and read.
+    """Measure throughput and latency.
 
-    The summaries are the lines of Kafka's perf tools, or with -o json one object; MB are 2^20 bytes of keys and values.
-    On a terminal rates and latencies are shown live, with their curves so far.
+    Results are printed in the format of Kafka's perf tools, or as one JSON object with -o json. MB are 2^20 bytes of
+    keys and values. On a terminal, rates and latencies are shown live.
     """
 
 

@@ -1,9 +1,10 @@
-"""`kcli perf-test consumer`: what kafka-consumer-perf-test does."""
+"""`kcli perf-test consumer`: like kafka-consumer-perf-test."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.commands.perf_test.options import measuring_options
 from kcli.completion import complete_topics
 from kcli.failures import UnreachableFailure
@@ -22,41 +23,82 @@ DATE_FORMAT = "yyyy-MM-dd HH:mm:ss:SSS"
 POLL, POLL_COLUMNS, POLL_ARROW = "poll", "poll_columns", "poll_arrow"
 
 
-@click.command("consumer")
-@click.option("--topic", shell_complete=complete_topics, help="The topic to read.")
-@click.option("--include", metavar="REGEX", help="Read all topics whose names match.")
-@click.option(
-    "--messages", "--num-records", type=click.IntRange(min=1), required=True, help="How many records to read."
+@click.command(
+    "consumer",
+    cls=Command,
+    examples="""
+    # Read a million records
+    kcli perf-test consumer --topic perf --messages 1000000
+    # Read them with two clients, and print the result as JSON
+    kcli perf-test consumer --topic perf --messages 1000000 --threads 2 -o json
+    # Compare this cluster with another one, in five rounds
+    kcli perf-test consumer --topic perf --messages 1000000 --against kafka:9092 --rounds 5
+    """,
 )
-@click.option("--group", metavar="ID", help="Read as a member of this group. Default: perf-consumer- and a number.")
+@click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic to read.")
+@click.option("--include", metavar="REGEX", help="Read all topics that match.")
 @click.option(
-    "--fetch-size", type=click.IntRange(min=1), default=1_048_576, show_default=True, help="Bytes a partition."
+    "--messages",
+    "--num-records",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="N",
+    help="Number of records to read.",
 )
-@click.option("--from-latest", is_flag=True, help="Start at the end where the group has no offset.")
+@click.option("--group", metavar="ID", help="Consumer group to join. Default: perf-consumer- and a number.")
 @click.option(
-    "--timeout", "timeout_ms", type=click.IntRange(min=0), default=10_000, show_default=True, help="ms to wait."
+    "--fetch-size",
+    type=click.IntRange(min=1),
+    default=1_048_576,
+    show_default=True,
+    metavar="BYTES",
+    help="Maximum bytes per partition and fetch.",
 )
-@click.option("--show-detailed-stats", is_flag=True, help="Print a line every --reporting-interval.")
-@click.option("--hide-header", is_flag=True, help="Leave out the line that names the columns.")
-@click.option("--date-format", default=DATE_FORMAT, show_default=True, help="In SimpleDateFormat's letters.")
+@click.option("--from-latest", is_flag=True, help="Start at the log end if the group has no offset.")
+@click.option(
+    "--timeout",
+    "timeout_ms",
+    type=click.IntRange(min=0),
+    default=10_000,
+    show_default=True,
+    metavar="MS",
+    help="Maximum time without a record, in ms.",
+)
+@click.option("--show-detailed-stats", is_flag=True, help="Print a line at each --reporting-interval.")
+@click.option("--hide-header", is_flag=True, help="Do not print the column names.")
+@click.option(
+    "--date-format",
+    default=DATE_FORMAT,
+    show_default=True,
+    metavar="FORMAT",
+    help="Format of times, in the letters of Java's SimpleDateFormat.",
+)
 @click.option(
     "--call",
     type=click.Choice([POLL_COLUMNS, POLL_ARROW, POLL]),
     default=POLL_COLUMNS,
     show_default=True,
-    help="Take fetches as columns, or an object a record.",
+    help="Client method: columns, Arrow columns, or one object per record.",
 )
-@click.option("--command-property", "properties", multiple=True, metavar="NAME=VALUE", help="A property.")
+@click.option(
+    "--command-property",
+    "properties",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Consumer configuration. May be repeated.",
+)
 @click.option(
     "--consumer.config",
     "--command-config",
     "config_file",
     metavar="FILE",
-    help="A file with properties of the consumer.",
+    help="Properties file of the consumer.",
 )
-@click.option("--socket-buffer-size", type=int, help="Bytes of receive.buffer.bytes. Default: the system's.")
+@click.option(
+    "--socket-buffer-size", type=int, metavar="BYTES", help="receive.buffer.bytes, in bytes. Default: the kernel's."
+)
 @click.option("--num-fetch-threads", type=int, hidden=True)
-@click.option("--print-metrics", is_flag=True, help="Print what the tool has counted under Kafka's names.")
+@click.option("--print-metrics", is_flag=True, help="Print the counters under the names of Kafka's metrics.")
 @measuring_options()
 def consumer(
     topic: str | None,
@@ -82,8 +124,8 @@ def consumer(
 ) -> None:
     """Read records and measure throughput.
 
-    Several clients read as members of one group, until together they have read so many. The latencies of JSON are those
-    of calls that brought records. Checksums are checked, as check.crcs says.
+    Several clients join one group and stop when they have read the records together. Latencies in JSON are the
+    durations of calls that returned records. Checksums are verified if check.crcs is set.
     """
     from kcli.broker_connection import await_broker
     from kcli.client_properties import consumer_config, gather, with_bootstrap_servers
@@ -92,7 +134,7 @@ def consumer(
     from kcli.performance.measuring import FULL_INTERVAL, Measuring
 
     if (topic is None) == (include is None):
-        raise click.UsageError("Give exactly one of --topic and --include.")
+        raise click.UsageError("Pass exactly one of --topic and --include.")
     measuring = Measuring(warm_up_records=warmup_records, **measuring_given)
     settings = gather(config_file, properties, "--command-property")
     server = with_bootstrap_servers(settings, bootstrap_server)["bootstrap.servers"]
@@ -126,8 +168,8 @@ def consumer(
 
     def _incomplete(outcome: Outcome) -> UnreachableFailure:
         return UnreachableFailure(
-            f"topic {topic or include}: {outcome.total.records} of {messages} records, then none for {timeout_ms} ms; "
-            "wait longer with --timeout"
+            f"topic {topic or include}: read {outcome.total.records} of {messages} records, then none for "
+            f"{timeout_ms} ms. Wait longer with --timeout"
         )
 
     def print_result(outcome: Outcome) -> None:
@@ -161,4 +203,4 @@ def _subscription(topic: str | None, include: str | None) -> str | re.Pattern[st
     try:
         return re.compile(include)
     except re.error as error:
-        raise click.UsageError(f"--include {include!r}: no regular expression ({error})") from None
+        raise click.UsageError(f"--include {include!r}: invalid regular expression ({error})") from None

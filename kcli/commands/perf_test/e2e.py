@@ -1,9 +1,10 @@
-"""`kcli perf-test e2e`: what kafka-e2e-latency does."""
+"""`kcli perf-test e2e`: like kafka-e2e-latency."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.commands.perf_test.options import measuring_options
 from kcli.completion import complete_topics
 from kcli.output import TABLE
@@ -17,22 +18,64 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ConsumerConfig, ProducerConfig
 
 
-@click.command("e2e")
+@click.command(
+    "e2e",
+    cls=Command,
+    examples="""
+    # Measure the latency of 10000 records of 100 bytes
+    kcli perf-test e2e --topic perf --num-records 10000 --producer-acks all --record-size 100
+    # Measure it at 500 records per second, with the acknowledgement of the leader only
+    kcli perf-test e2e --topic perf --num-records 9000 --producer-acks 1 --record-size 100 --throughput 500
+    """,
+)
 @click.argument("arguments", metavar="[SERVERS TOPIC RECORDS ACKS SIZE [FILE]]", nargs=-1)
 @click.option(
     "--topic",
+    metavar="TOPIC",
     shell_complete=complete_topics,
-    help="The topic to write to and read from; one partition is made where it is missing.",
+    help="Topic to write to and read from. If it does not exist, it is created with one partition.",
 )
-@click.option("--num-records", type=click.IntRange(min=1), help="How many records to send, one after the other.")
-@click.option("--producer-acks", type=click.Choice(["1", "all"]), help="Which acknowledgement to wait for.")
-@click.option("--record-size", type=click.IntRange(min=1), help="Bytes of a record's value.")
-@click.option("--record-key-size", type=click.IntRange(min=0), default=0, show_default=True, help="0: no key.")
-@click.option("--num-headers", type=click.IntRange(min=0), default=0, show_default=True, help="Of a record.")
-@click.option("--record-header-key-size", type=click.IntRange(min=0), default=0, show_default=True, help="Bytes.")
-@click.option("--record-header-size", type=click.IntRange(min=-1), default=0, show_default=True, help="-1: null.")
-@click.option("--throughput", type=float, default=-1.0, show_default=True, help="Records a second; -1: no limit.")
-@click.option("--command-config", metavar="FILE", help="A file with properties of the clients.")
+@click.option(
+    "--num-records", type=click.IntRange(min=1), metavar="N", help="Number of records to send, one after the other."
+)
+@click.option("--producer-acks", type=click.Choice(["1", "all"]), help="Required acknowledgements.")
+@click.option("--record-size", type=click.IntRange(min=1), metavar="BYTES", help="Size of values, in bytes.")
+@click.option(
+    "--record-key-size",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="BYTES",
+    help="Size of keys, in bytes; 0: no keys.",
+)
+@click.option(
+    "--num-headers",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Number of headers per record.",
+)
+@click.option(
+    "--record-header-key-size",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="BYTES",
+    help="Size of header names, in bytes.",
+)
+@click.option(
+    "--record-header-size",
+    type=click.IntRange(min=-1),
+    default=0,
+    show_default=True,
+    metavar="BYTES",
+    help="Size of header values, in bytes; -1: null.",
+)
+@click.option(
+    "--throughput", type=float, default=-1.0, show_default=True, metavar="N", help="Records per second; -1: no limit."
+)
+@click.option("--command-config", metavar="FILE", help="Properties file of the clients.")
 @measuring_options(workers=False)
 def e2e(
     arguments: tuple[str, ...],
@@ -51,10 +94,10 @@ def e2e(
     bootstrap_server: str,
     **measuring_given: Any,
 ) -> None:
-    """Send records one at a time and measure how long each takes to be read.
+    """Send records one at a time, and measure the time until each is read.
 
-    What it takes can be given by options, or in the order of Kafka's tool before 4.2. With --throughput, latencies are
-    corrected for coordinated omission too.
+    Pass options, or the arguments of Kafka's tool before 4.2. With --throughput, JSON also has latencies that are
+    corrected for coordinated omission.
     """
     from kcli.broker_connection import await_broker
     from kcli.client_properties import gather, with_bootstrap_servers
@@ -70,12 +113,12 @@ def e2e(
         num_records, record_size = _number(records_text, "RECORDS"), _number(size_text, "SIZE")
         command_config = arguments[5] if len(arguments) == 6 else command_config
     if topic is None or num_records is None or producer_acks is None or record_size is None:
-        raise click.UsageError("--topic, --num-records, --producer-acks and --record-size are needed.")
+        raise click.UsageError("Pass --topic, --num-records, --producer-acks and --record-size.")
     if producer_acks not in ("1", "all"):
         raise click.UsageError("Latency testing requires synchronous acknowledgement. Please use 1 or all")
     name, count, acks, size = topic, num_records, producer_acks, record_size
     measuring = Measuring(warm_up_records=warmup_records, **measuring_given)
-    # Servers that are named in the arguments are none of a context's.
+    # Servers in the arguments do not belong to a context.
     settings = read_properties(command_config) if arguments else gather(command_config, (), "--command-config")
     is_quiet = measuring.output != TABLE or measuring.against is not None or measuring.is_live
 
@@ -112,12 +155,12 @@ def e2e(
 
 def _number(text: str, name: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise click.UsageError(f"{name} {text!r}: must be a whole number from 1 on.")
+        raise click.UsageError(f"{name} {text!r}: must be a whole number of at least 1.")
     return int(text)
 
 
 def _end_to_end_configs(settings: dict[str, str], acks: str) -> tuple[ProducerConfig, ConsumerConfig]:
-    """Nothing waits for company: no linger, and fetches are answered as soon as there is something."""
+    """No batching delays: no linger, and fetches return as soon as there is a record."""
     from kcore.client.config.client_config import ConsumerConfig, ProducerConfig
 
     producing = {name: value for name, value in settings.items() if name in ProducerConfig.KEYS}
@@ -129,7 +172,7 @@ def _end_to_end_configs(settings: dict[str, str], acks: str) -> tuple[ProducerCo
 
 
 def _make_topic(server: str, topic: str, settings: dict[str, str]) -> None:
-    """Says so and makes it, where there is none."""
+    """Creates the topic if it does not exist, and says so."""
     from kcli.options import connect
     from kcli.performance import kafka_lines
     from kcore.client.admin.results import raise_first

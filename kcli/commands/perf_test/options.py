@@ -1,4 +1,4 @@
-"""The options that all measurements share."""
+"""Options of all measurements."""
 
 from __future__ import annotations
 
@@ -16,28 +16,59 @@ if TYPE_CHECKING:
 
 
 def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
-    """Options of all measurements; `workers` where several can share the work."""
+    """Options of all measurements; `workers` if several clients can share the work."""
     options = [
-        click.option("--warmup-records", type=click.IntRange(min=0), default=0, help="Count the first ones apart."),
         click.option(
-            "--reporting-interval", type=click.IntRange(min=1), default=5_000, show_default=True, help="In ms."
+            "--warmup-records",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            metavar="N",
+            help="Number of first records to report separately.",
         ),
-        click.option("--live/--no-live", default=None, help="Show it live on stderr. Default: on a terminal."),
-        click.option("--result-file", metavar="FILE", help="Write everything, with the curve, as JSON to this file."),
+        click.option(
+            "--reporting-interval",
+            type=click.IntRange(min=1),
+            default=5_000,
+            show_default=True,
+            metavar="MS",
+            help="Time between progress lines, in ms.",
+        ),
+        click.option(
+            "--live/--no-live", default=None, help="Show progress live on stderr. Default: if stderr is a terminal."
+        ),
+        click.option("--result-file", metavar="FILE", help="JSON file for the result and its curve over time."),
         click.option(
             "--against",
             metavar="HOST:PORT",
-            help="Measure another cluster in turn, by the same properties, and print ratios.",
+            help="Bootstrap servers of another cluster, to be measured in turn with the same properties.",
         ),
-        click.option("--rounds", type=click.IntRange(1, 1000), default=3, show_default=True, help="With --against."),
+        click.option(
+            "--rounds",
+            type=click.IntRange(1, 1000),
+            default=3,
+            show_default=True,
+            metavar="N",
+            help="Number of rounds with --against.",
+        ),
     ]
     if workers:
         options += [
             click.option(
-                "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Clients at once."
+                "--threads",
+                type=click.IntRange(1, 256),
+                default=1,
+                show_default=True,
+                metavar="N",
+                help="Number of concurrent clients, each in a thread.",
             ),
             click.option(
-                "--processes", type=click.IntRange(1, 256), default=1, help="Clients at once, each in its own process."
+                "--processes",
+                type=click.IntRange(1, 256),
+                default=1,
+                show_default=True,
+                metavar="N",
+                help="Number of concurrent clients, each in a process.",
             ),
         ]
 

@@ -1,9 +1,10 @@
-"""`kcli perf-test producer`: what kafka-producer-perf-test does."""
+"""`kcli perf-test producer`: like kafka-producer-perf-test."""
 
 from __future__ import annotations
 
 import click
 
+from kcli.command import Command
 from kcli.commands.perf_test.options import measuring_options
 from kcli.completion import complete_topics
 from kcli.failures import Failure
@@ -23,31 +24,59 @@ DEFAULT_TRANSACTION_DURATION_MS = 3000
 SEND, SEND_BATCH = "send", "send_batch"
 
 
-@click.command("producer")
-@click.option("--topic", required=True, shell_complete=complete_topics, help="The topic to write to.")
-@click.option("--num-records", type=click.IntRange(min=1), required=True, help="How many records to send.")
-@click.option("--record-size", type=click.IntRange(min=0), help="Bytes of a record; random letters.")
-@click.option("--payload-file", metavar="FILE", help="Take records at random from the lines of this file.")
-@click.option("--payload-delimiter", default="\\n", show_default=True, help="What stands between the file's records.")
+@click.command(
+    "producer",
+    cls=Command,
+    examples="""
+    # Write a million records of 100 bytes
+    kcli perf-test producer --topic perf --num-records 1000000 --record-size 100
+    # Write 5000 records per second, and print the result as JSON
+    kcli perf-test producer --topic perf --num-records 100000 --record-size 100 --throughput 5000 -o json
+    # Compare this cluster with another one, in five rounds
+    kcli perf-test producer --topic perf --num-records 1000000 --record-size 100 --against kafka:9092 --rounds 5
+    """,
+)
+@click.option("--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic to write to.")
+@click.option(
+    "--num-records", type=click.IntRange(min=1), required=True, metavar="N", help="Number of records to send."
+)
+@click.option(
+    "--record-size", type=click.IntRange(min=0), metavar="BYTES", help="Size of values of random letters, in bytes."
+)
+@click.option("--payload-file", metavar="FILE", help="File of values, which are sent in random order.")
+@click.option(
+    "--payload-delimiter", default="\\n", show_default=True, metavar="TEXT", help="Separator of values in the file."
+)
 @click.option("--payload-monotonic", is_flag=True, help="Send the numbers from 0 on, as text.")
-@click.option("--key-distribution", metavar="FORM", help="Keys: sequential:N, uniform:N or zipf:N[:EXPONENT].")
-@click.option("--throughput", type=float, default=-1.0, show_default=True, help="Records a second; -1: no limit.")
+@click.option(
+    "--key-distribution",
+    metavar="FORM",
+    help="Distribution of keys: sequential:N, uniform:N or zipf:N[:EXPONENT]. Default: no keys.",
+)
+@click.option(
+    "--throughput", type=float, default=-1.0, show_default=True, metavar="N", help="Records per second; -1: no limit."
+)
 @click.option(
     "--call",
     type=click.Choice([SEND_BATCH, SEND]),
     default=SEND_BATCH,
     show_default=True,
-    help="Hand over a batch at a time, or each record.",
+    help="Client method: one call per batch or per record.",
 )
-@click.option("--transactional-id", metavar="ID", help="Write in transactions, under this id.")
-@click.option("--transaction-duration-ms", type=click.IntRange(min=1), help="Commit that often. Default: 3000.")
+@click.option("--transactional-id", metavar="ID", help="Transactional id; records are written in transactions.")
+@click.option(
+    "--transaction-duration-ms",
+    type=click.IntRange(min=1),
+    metavar="MS",
+    help="Duration of a transaction, in ms. Default: 3000.",
+)
 @click.option(
     "--producer-props",
     "--command-property",
     "properties",
     multiple=True,
     metavar="NAME=VALUE...",
-    help="Properties of the producer.",
+    help="Producer configurations. May be repeated.",
 )
 @click.argument("more_properties", metavar="", nargs=-1)
 @click.option(
@@ -55,9 +84,9 @@ SEND, SEND_BATCH = "send", "send_batch"
     "--command-config",
     "config_file",
     metavar="FILE",
-    help="A file with properties of the producer.",
+    help="Properties file of the producer.",
 )
-@click.option("--print-metrics", is_flag=True, help="Print what the tool has counted under Kafka's names.")
+@click.option("--print-metrics", is_flag=True, help="Print the counters under the names of Kafka's metrics.")
 @measuring_options()
 def producer(
     topic: str,
@@ -82,8 +111,9 @@ def producer(
 ) -> None:
     """Send records and measure throughput and latency.
 
-    Latency is from handing a record over to its acknowledgement. With --throughput, JSON has it corrected for
-    coordinated omission too: from when the record was due. Warm-up records are in the first summary, not in the second.
+    Latency is the time from the send call to the acknowledgement. With --throughput, JSON also has latencies from the
+    time when the record was due, corrected for coordinated omission. The first summary includes warm-up records; the
+    second one does not.
     """
     from kcli.broker_connection import await_broker
     from kcli.client_properties import gather, with_bootstrap_servers
@@ -124,7 +154,7 @@ def producer(
 
         outcome = measuring.run(f"writing {topic} at {server}", work, num_records, throughput, lines.take)
         if outcome.failures and measuring.against is not None:
-            raise Failure(f"topic {topic} at {server}: not everything was delivered: {outcome.failures[0]}")
+            raise Failure(f"topic {topic} at {server}: not all records were delivered: {outcome.failures[0]}")
         return outcome
 
     def print_result(outcome: Outcome) -> None:
@@ -136,11 +166,11 @@ def producer(
 
     outcome = measuring.present(server, measure, print_result)
     if outcome is not None and outcome.failures:
-        raise Failure(f"topic {topic}: not everything was delivered: {outcome.failures[0]}")
+        raise Failure(f"topic {topic}: not all records were delivered: {outcome.failures[0]}")
 
 
 def _producer_configs(settings: dict[str, str], workers: int) -> list[ProducerConfig]:
-    """One a worker; several have transactional ids of their own."""
+    """One configuration per worker, each with its own transactional id."""
     from kcli.client_properties import producer_config
     from kcore.client.config.client_config import ProducerConfig
 
@@ -153,7 +183,7 @@ def _producer_configs(settings: dict[str, str], workers: int) -> list[ProducerCo
 
 
 def _make_transactional(settings: dict[str, str], transactional_id: str | None, duration_ms: int | None) -> int | None:
-    """How long a transaction is to be, or None where none was asked for; the settings get the id."""
+    """The duration of transactions in ms, or None without transactions. Sets transactional.id."""
     from uuid import uuid4
 
     if transactional_id is None and duration_ms is None and not settings.get("transactional.id"):
@@ -170,7 +200,7 @@ def _payloads(
     from kcli.performance.payloads import FilePayloads, MonotonicPayloads, RandomPayloads, read_payload_file
 
     if sum((record_size is not None, payload_file is not None, monotonic)) != 1:
-        raise click.UsageError("Give exactly one of --record-size, --payload-file and --payload-monotonic.")
+        raise click.UsageError("Pass exactly one of --record-size, --payload-file and --payload-monotonic.")
     if record_size is not None:
         return lambda seed, first: RandomPayloads(record_size, seed)
     if payload_file is None:

@@ -27,7 +27,7 @@ def test_a_loss_is_reported_at_once_and_then_every_few_seconds() -> None:
     assert reports.report([refused(2)], 1.1) == []
     assert reports.report([refused(9)], 0.9 + WARNING_INTERVAL_S) == []
     assert reports.report([refused(9)], 1.0 + WARNING_INTERVAL_S) == [DOWN]
-    assert reports.report([UP], 8.4) == ["connected to a:1 again after 7 s"]
+    assert reports.report([UP], 8.4) == ["reconnected to a:1 after 7 s"]
     assert reports.report([UP], 9.0) == []
     assert reports.report([refused(1)], 10.0) == [DOWN]
 
@@ -48,7 +48,7 @@ def test_one_connection_of_several_to_a_server_is_enough() -> None:
     reports = losses()
     assert reports.report([refused(1), UP], 0.0) == []
     assert reports.report([refused(2), refused(1)], 1.0) == [DOWN]
-    assert reports.report([refused(2), UP], 3.0) == ["connected to a:1 again after 2 s"]
+    assert reports.report([refused(2), UP], 3.0) == ["reconnected to a:1 after 2 s"]
 
 
 def test_each_server_has_its_own_losses() -> None:

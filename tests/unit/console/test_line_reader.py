@@ -55,11 +55,11 @@ def test_separators_of_more_than_one_character() -> None:
 
 def test_a_separator_that_is_missing() -> None:
     assert failure({"parse.key": "true"}, b"k\tv", b"none") == (
-        "no key separator '\\t' in line 8: 'none'; set ignore.error=true to go on"
+        "line 8: no key separator '\\t' in 'none'. Set ignore.error=true to accept this"
     )
-    assert failure(ALL, b"none").startswith("no headers delimiter '\\t' in line 7")
-    assert failure(ALL, b"a\tk\tv").startswith("no header key separator ':' in line 7: 'a'")
-    assert failure(ALL, b"NULL:1\tk\tv").startswith("the name of a header is the null.marker in line 7")
+    assert failure(ALL, b"none").startswith("line 7: no headers delimiter '\\t' in")
+    assert failure(ALL, b"a\tk\tv").startswith("line 7: no header key separator ':' in 'a'")
+    assert failure(ALL, b"NULL:1\tk\tv").startswith("line 7: a header name equals null.marker")
 
 
 def test_errors_may_be_ignored() -> None:
@@ -75,7 +75,7 @@ def test_errors_may_be_ignored() -> None:
         ({"headers.delimiter": ","}, "headers.delimiter and headers.separator: must not be equal"),
         ({"headers.separator": ":"}, "headers.separator and headers.key.separator: must not be equal"),
         ({"null.marker": "\t"}, "null.marker and key.separator: must not be equal"),
-        ({"parse.keys": "true"}, "--property parse.keys: must be one of parse.key, "),
+        ({"parse.keys": "true"}, "--property parse.keys: unknown property. Valid properties: parse.key, "),
     ],
 )
 def test_properties_that_make_no_sense(properties: dict[str, str], message: str) -> None:

@@ -34,10 +34,10 @@ def test_moments(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "-", "-1", "-h", "-1x", "+1h", "-P1X", "2026-13-01", "12:30"])
 def test_what_is_no_moment(text: str) -> None:
-    with pytest.raises(UsageFailure, match=r"^--from '.*': must be a time of ISO 8601, -1h30m"):
+    with pytest.raises(UsageFailure, match=r"^--from '.*': not a time. Valid forms: "):
         parse_moment("--from", text, NOW_MS)
 
 
 def test_beyond_time() -> None:
-    with pytest.raises(UsageFailure, match="is beyond the last time there is"):
+    with pytest.raises(UsageFailure, match="too large; the largest timestamp is"):
         parse_moment("--to", str(2**63), NOW_MS)
