@@ -54,13 +54,13 @@ class FilteringReader(BatchReader):
 
 
 def _check_order(starts: dict[TopicPartition, int], ends: dict[TopicPartition, int], options: SourceOptions) -> None:
-    """OptionError where reading is to end before it begins: somebody would miss what is not read."""
+    """Raises OptionError if reading would end before it starts, because records would be missing silently."""
     wrong = [partition for partition in sorted(starts) if starts[partition] > ends[partition]]
     if wrong:
         first = wrong[0]
         raise OptionError(
-            f"{options.starting.option} begins behind where {options.ending.option} ends in "
-            f"{', '.join(map(str, wrong))}: at {starts[first]} and {ends[first]} in {first}"
+            f"{options.starting.option} is beyond {options.ending.option} in {', '.join(map(str, wrong))}: "
+            f"{starts[first]} and {ends[first]} in {first}. Correct one of them"
         )
 
 

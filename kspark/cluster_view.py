@@ -79,8 +79,8 @@ class ClusterView:
         without = [partition for partition, offset in found.items() if offset == NO_MATCH]
         if without and not at_end:
             raise OptionError(
-                f"{', '.join(map(str, without))}: no record is as late as the time that reading is to start at; set an "
-                "earlier one, or startingOffsetsByTimestampStrategy to latest"
+                f"{', '.join(map(str, without))}: no record at or after the starting time. Set an earlier time, or set "
+                "startingOffsetsByTimestampStrategy to latest"
             )
         found.update(self.latest(without))
         return {partition: found.get(partition, place.offset or 0) for partition, place in places.items()}
@@ -131,8 +131,8 @@ def selected(wanted: Wanted, topics: Iterable[TopicDescription]) -> dict[TopicPa
         missing = sorted(names - there.keys())
         if missing:
             raise OptionError(
-                f"subscribe names {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not there: create "
-                "them first, or wait for them with subscribePattern"
+                f"subscribe: {', '.join(missing)} {'does' if len(missing) == 1 else 'do'} not exist. Create the topics "
+                "first, or use subscribePattern to wait for them"
             )
     return {
         TopicPartition(name, info.partition): there[name].topic_id for name in names for info in there[name].partitions

@@ -12,7 +12,7 @@ class DataLoss(RuntimeError):
 
 
 def report(text: str, *, fails: bool) -> None:
-    """Raises DataLoss, or logs a warning and lets the query go on."""
+    """Raises DataLoss, or logs a warning, and the query continues."""
     if fails:
-        raise DataLoss(f"{text}. Set failOnDataLoss to false if the query is to go on without them")
-    LOG.warning("%s; the query goes on without them, since failOnDataLoss is false", text)
+        raise DataLoss(f"{text}. To continue without these records, set failOnDataLoss to false")
+    LOG.warning("%s. The query continues without these records, because failOnDataLoss is false", text)

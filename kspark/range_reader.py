@@ -75,9 +75,9 @@ class _RangeReader:
                     self._skip_what_never_was()
                     return
                 raise TimeoutError(
-                    f"{wanted.partition}: nothing came at offset {self._position} of a range that ends before "
-                    f"{wanted.end}, for {self._options.poll_timeout_ms} ms; see whether its broker is there, or raise "
-                    "kafkaConsumer.pollTimeoutMs"
+                    f"{wanted.partition}: no record at offset {self._position} within "
+                    f"{self._options.poll_timeout_ms} ms (range up to {wanted.end}). "
+                    "Is its leader running? Otherwise raise kafkaConsumer.pollTimeoutMs"
                 )
 
     def _is_at_end(self) -> bool:
@@ -93,8 +93,8 @@ class _RangeReader:
 
     def _skip_what_never_was(self) -> None:
         data_loss.report(
-            f"{self._wanted.partition}: the log ends at {self._position}, and records to before {self._wanted.end} "
-            "were to be read",
+            f"{self._wanted.partition}: the log ends at offset {self._position}, but the query needs records up to "
+            f"{self._wanted.end}",
             fails=self._options.fail_on_data_loss,
         )
 
@@ -124,8 +124,8 @@ class _RangeReader:
         wanted = self._wanted
         first = self._consumer.beginning_offsets([wanted.partition])[wanted.partition]
         data_loss.report(
-            f"{wanted.partition}: records from offset {self._position} to before {wanted.end} were to be read, and the "
-            f"log begins at {first} ({error})",
+            f"{wanted.partition}: the log starts at offset {first}, but the query needs records from {self._position} "
+            f"to {wanted.end} ({error})",
             fails=self._options.fail_on_data_loss,
         )
         if first <= self._position:

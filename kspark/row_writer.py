@@ -61,9 +61,7 @@ class _RowWriter:
             return
         topics = batch.column("topic")
         if topics.null_count:
-            raise WriteError(
-                "a row's topic is null; fill the column, or name a topic for all rows with the option topic"
-            )
+            raise WriteError("a row's topic is null. Fill the column, or set the option topic for all rows")
         yield from _groups(batch, topics)
 
     def _send(self, topic: str, partition: int | None, rows: pyarrow.RecordBatch) -> None:

@@ -47,7 +47,7 @@ def read_split(options: LogOptions, split: SegmentSplit) -> Iterator[pyarrow.Rec
             yield with_columns(batch, options.columns)
     except KafkaError as error:
         data_loss.report(
-            f"{split.path}: what follows offset {reader.next_offset - 1} cannot be read ({error})",
+            f"{split.path}: records after offset {reader.next_offset - 1} cannot be read ({error})",
             fails=not options.skips_corrupt,
         )
 

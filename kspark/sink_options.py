@@ -25,7 +25,7 @@ SINK_TYPES = {
 KEPT_SETTINGS = {
     "key.serializer": "keys are written as the column has them",
     "value.serializer": "values are written as the column has them",
-    "transactional.id": "a task that is run again could not know what its first run has committed",
+    "transactional.id": "a repeated task cannot know what its first run committed",
 }
 
 
@@ -59,7 +59,7 @@ def _client(options: Options) -> dict[str, str]:
         raise OptionError("kafka.bootstrap.servers must name the cluster, such as localhost:9092")
     for name, reason in KEPT_SETTINGS.items():
         if name in settings:
-            raise OptionError(f"kafka.{name} is not for this sink: {reason}")
+            raise OptionError(f"kafka.{name} is not supported by this sink: {reason}")
     return settings
 
 
@@ -79,7 +79,7 @@ def _columns(schema: StructType) -> tuple[str, ...]:
 
 def _require_value(schema: StructType) -> None:
     if "value" not in schema.fieldNames():
-        raise OptionError(f"the rows must have a column value, and have {', '.join(schema.fieldNames())}")
+        raise OptionError(f"the rows must have a column value; their columns are {', '.join(schema.fieldNames())}")
 
 
 def _check_type(field: StructField) -> None:

@@ -31,11 +31,11 @@ SERVERS = "bootstrap.servers"
 STRATEGIES = ("assign", "subscribe", "subscribePattern")
 # The source keeps positions, decodes and commits itself.
 KEPT_SETTINGS = {
-    "auto.offset.reset": "where reading begins is startingOffsets",
-    "enable.auto.commit": "offsets are in the checkpoint; commitGroup commits them for others to see",
+    "auto.offset.reset": "set startingOffsets instead",
+    "enable.auto.commit": "offsets are stored in the checkpoint; set commitGroup to commit them as well",
     "key.deserializer": "keys are bytes; convert them in the DataFrame",
     "value.deserializer": "values are bytes; convert them in the DataFrame",
-    "interceptor.classes": "nothing may come between the topic and the DataFrame",
+    "interceptor.classes": "the source must return all records",
 }
 DEFAULT_DELAY = "15m"
 # A file on the driver that a pipeline makes when its queries are to end after the batches that they are at.
@@ -122,14 +122,14 @@ def client_settings(options: Options) -> dict[str, str]:
         raise OptionError("kafka.bootstrap.servers must name the cluster, such as localhost:9092")
     for name, reason in KEPT_SETTINGS.items():
         if name in settings:
-            raise OptionError(f"kafka.{name} is not for this source: {reason}")
+            raise OptionError(f"kafka.{name} is not supported by this source: {reason}")
     return settings
 
 
 def wanted_topics(options: Options) -> Wanted:
     given = [name for name in STRATEGIES if name in options]
     if len(given) != 1:
-        raise OptionError(f"one of {', '.join(STRATEGIES)} must be given, not {' and '.join(given) or 'none'}")
+        raise OptionError(f"exactly one of {', '.join(STRATEGIES)} must be given, not {' and '.join(given) or 'none'}")
     name = given[0]
     text = (options.text(name) or "").strip()
     if name == "assign":
@@ -137,14 +137,14 @@ def wanted_topics(options: Options) -> Wanted:
     if name == "subscribe":
         topics = frozenset(topic.strip() for topic in text.split(",") if topic.strip())
         if not topics:
-            raise OptionError("subscribe must name at least one topic, and more with commas between them")
+            raise OptionError("subscribe must name at least one topic; separate topics with commas")
         return Wanted(topics=topics)
     if not text:
-        raise OptionError("subscribePattern must be a regular expression that topics match as a whole")
+        raise OptionError("subscribePattern must be a regular expression that matches whole topic names")
     try:
         return Wanted(pattern=re.compile(text))
     except re.error as error:
-        raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from None
+        raise OptionError(f"subscribePattern {text!r} is not a regular expression: {error}") from None
 
 
 def _assigned(document: Any) -> frozenset[TopicPartition]:
@@ -186,9 +186,9 @@ def _ending(options: Options, is_streaming: bool) -> OffsetPolicy:
     if policy is None:
         return everywhere("endingOffsets", AT_LATEST)
     if is_streaming:
-        raise OptionError(f"{policy.option} is for batches: a stream has no end")
+        raise OptionError(f"{policy.option} is for batches only: a stream has no end")
     if policy.mentions(EARLIEST_OFFSET):
-        raise OptionError(f"{policy.option} must not be earliest (-2): nothing lies before it")
+        raise OptionError(f"{policy.option} must not be earliest (-2): there are no records before it")
     return policy
 
 
@@ -208,7 +208,7 @@ def columns_of(options: Options) -> tuple[str, ...]:
     asked = {name.strip().lower() for name in given.split(",") if name.strip()}
     known = {name.lower(): name for name in (*RECORD_COLUMNS, HEADERS)}
     if not asked or asked - set(known):
-        raise OptionError(f"columns must be some of {', '.join(known.values())}, not {given!r}")
+        raise OptionError(f"invalid columns {given!r}. Valid columns: {', '.join(known.values())}")
     return tuple(name for lower, name in known.items() if lower in asked)
 
 

@@ -40,7 +40,7 @@ class StreamOffset:
             ids = {topic: uuid.from_text(text) for topic, text in document.get(TOPIC_IDS, {}).items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
-                f"the checkpoint has an offset that is none of this source's ({error}): {document}"
+                f"the checkpoint has an invalid offset ({error}): {document}. Did another source write it?"
             ) from error
         return cls(offsets, ids)
 

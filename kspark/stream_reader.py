@@ -138,22 +138,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._cluster().earliest(new)
         for partition, offset in found.items():
             if offset > 0:
-                self._report(f"{partition} is new to the query, and its records before offset {offset} are gone")
+                self._report(f"{partition} is new to the query, but its records before offset {offset} are deleted")
         return {**known, **{partition: min(offset, end.offsets[partition]) for partition, offset in found.items()}}
 
     def _without_loss(self, begin: StreamOffset, latest: StreamOffset) -> StreamOffset:
         """What is there to be read, once it was told what is not any more."""
         gone = sorted(begin.offsets.keys() - latest.offsets.keys())
         if gone:
-            self._report(f"{', '.join(map(str, gone))} are no longer there")
+            self._report(f"{', '.join(map(str, gone))} no longer exist")
         offsets = dict(latest.offsets)
         for topic in sorted({partition.topic for partition in offsets}):
             if _is_another(topic, begin, latest):
-                self._report(f"topic {topic} was deleted and made anew; what was not read of the old one is gone")
+                self._report(f"topic {topic} was deleted and re-created; unread records of the old topic are lost")
         for partition, offset in latest.offsets.items():
             before = begin.offsets.get(partition)
             if before is not None and offset < before and not _is_another(partition.topic, begin, latest):
-                self._report(f"{partition} ends at {offset}, and the query had read up to {before}")
+                self._report(f"{partition} ends at offset {offset}, but the query has already read up to {before}")
                 offsets[partition] = before
         return StreamOffset(offsets, latest.topic_ids)
 

@@ -243,7 +243,7 @@ class _Table:
         """The unknown keys, which are reported."""
         for key in self._left:
             near = hint(key, self._known)
-            self.mistake(key, f"unknown key{near or '; the keys here are ' + ', '.join(self._known)}")
+            self.mistake(key, f"unknown key{near or '; valid keys: ' + ', '.join(self._known)}")
         return list(self._left)
 
 
@@ -340,9 +340,9 @@ class _Reader:
 
     def _name(self, table: _Table, name: str) -> None:
         if not NAME.fullmatch(name):
-            table.mistake(None, "a name is used in SQL: use letters, digits and _ alone")
+            table.mistake(None, "names are used in SQL: use only letters, digits and _")
         if name in self._names:
-            table.mistake(None, f"another source or step is called {name}; choose another name")
+            table.mistake(None, f"another source or step has the name {name}; choose another name")
         self._names.append(name)
 
     def _require_known(self, table: _Table, name: str) -> None:
@@ -353,7 +353,7 @@ class _Reader:
         if name in self._all_names:
             reason = f"{name} does not come before it; a step sees only the sources and the steps before it: {before}"
         else:
-            reason = f"unknown source or step {name}{hint(name, self._names) or f'; there are {before}'}"
+            reason = f"unknown source or step {name}{hint(name, self._names) or f'; defined: {before}'}"
         table.mistake("from", reason)
 
 
@@ -371,7 +371,7 @@ def _value(table: _Table | None) -> Value | None:
         near = hint(value.format, VALUE_FORMATS)
         table.mistake("format", f"must be one of {', '.join(VALUE_FORMATS)}, not {value.format!r}{near}")
     elif value.format and (value.message is not None) != (value.format == "protobuf"):
-        table.mistake("message", "names the message of protobuf, and of nothing else")
+        table.mistake("message", "is for protobuf only; remove it")
     return value
 
 

@@ -127,7 +127,7 @@ class Frames:
         frame = self.of_sink(sink)
         for column in sink.partition_by:
             if column not in frame.columns:
-                rest = hint(column, frame.columns) or f"; there are {', '.join(frame.columns)}"
+                rest = hint(column, frame.columns) or f"; columns: {', '.join(frame.columns)}"
                 findings.mistake(f"{place}.partition-by", f"no column {column}{rest}")
         if sink.format == TOPICS:
             for text in row_mistakes(sink.options, frame.schema):
@@ -173,7 +173,7 @@ class Frames:
             return frame
         column, delay = source.watermark
         if column not in frame.columns:
-            rest = hint(column, frame.columns) or f"; there are {', '.join(frame.columns)}"
+            rest = hint(column, frame.columns) or f"; columns: {', '.join(frame.columns)}"
             findings.mistake(f"{place}.watermark.column", f"no column {column}{rest}")
             return frame
         with _blaming(f"{place}.watermark", findings):
@@ -216,7 +216,7 @@ class Frames:
             if "NOT_LOADED" not in (error.getCondition() or ""):
                 raise
             raise PipelineError(
-                f"value.format {value.format} needs a jar of Spark's: add to [spark] "
+                f"value.format {value.format} needs a jar of Spark. Add to [spark] "
                 f'"spark.jars.packages" = "org.apache.spark:spark-{value.format}_2.13:{__version__}", or, where Maven '
                 "Central lacks that version, the newest before it"
             ) from None

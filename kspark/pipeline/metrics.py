@@ -33,13 +33,13 @@ def _metric(name: str, type: str, unit: str, documentation: str, *labels: str) -
 
 METRICS = (
     _metric("active", GAUGE, "", "1 while the sink's query runs."),
-    _metric("batches_total", COUNTER, "batches", "Micro-batches done, those that found nothing not among them."),
-    _metric("rows_in_total", COUNTER, "rows", "Rows that the sink's streams gave."),
+    _metric("batches_total", COUNTER, "batches", "Completed micro-batches, without empty ones."),
+    _metric("rows_in_total", COUNTER, "rows", "Rows read from the sink's streams."),
     _metric("rows_out_total", COUNTER, "rows", "Rows written."),
-    _metric("batch_milliseconds_total", COUNTER, "ms", "Time that micro-batches took."),
-    _metric("batch_milliseconds", GAUGE, "ms", "Time that the last micro-batch took."),
-    _metric("watermark_seconds", GAUGE, "s", "Where the watermark stands, in seconds since 1970."),
-    _metric("lag_offsets", GAUGE, "offsets", "Offsets that are there and not yet done.", "topic", "partition"),
+    _metric("batch_milliseconds_total", COUNTER, "ms", "Total duration of micro-batches, in ms."),
+    _metric("batch_milliseconds", GAUGE, "ms", "Duration of the last micro-batch, in ms."),
+    _metric("watermark_seconds", GAUGE, "s", "Watermark, in seconds since 1970."),
+    _metric("lag_offsets", GAUGE, "offsets", "Available offsets that are not processed yet.", "topic", "partition"),
 )
 ACTIVE, BATCHES, ROWS_IN, ROWS_OUT, BATCH_MS_TOTAL, BATCH_MS, WATERMARK, LAG = (metric.name for metric in METRICS)
 # As many as Spark keeps.

@@ -21,7 +21,7 @@ QUERY_LOGGER = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecu
 ANALYSIS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 UNKNOWN_COLUMN, UNKNOWN_TABLE, UNKNOWN_ROUTINE = "UNRESOLVED_COLUMN", "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE"
 FORMAT = re.compile(r"Failed to find (?:the )?data source: ([\w.-]*\w)")
-JAR = "; where a jar has it, add the jar to [spark] with spark.jars.packages"
+JAR = "; if a jar provides it, add the jar to [spark] with spark.jars.packages"
 # That a misspelt one may have meant.
 FORMATS = ("kcli", "kcli-log", "kafka", "console", "parquet", "csv", "json", "orc", "text", "avro", "rate", "noop")
 POSITION = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
@@ -126,8 +126,8 @@ def _unknown_column(parameters: dict[str, str]) -> str:
     known = [unquoted(one) for one in parameters.get("proposal", "").split(", ") if one]
     near = hint(name.rpartition(".")[2], known)
     if near:
-        return f"unknown column {name}{near} There are {', '.join(known)}"
-    return f"unknown column {name}; there are {', '.join(known)}" if known else f"unknown column {name}"
+        return f"unknown column {name}{near} Columns: {', '.join(known)}"
+    return f"unknown column {name}; columns: {', '.join(known)}" if known else f"unknown column {name}"
 
 
 def _located(message: str, text: str) -> str:
@@ -139,7 +139,7 @@ def _located(message: str, text: str) -> str:
 def _python_cause(text: str) -> str:
     """Of an error in one of Spark's Python processes: the last line of its traceback, which says what was raised."""
     lines = text[text.rindex(TRACEBACK) + len(TRACEBACK) :].splitlines()
-    raised = next((line for line in lines if line and not line[0].isspace()), "a Python process of Spark's failed")
+    raised = next((line for line in lines if line and not line[0].isspace()), "a Python process of Spark failed")
     return NAME_OF_FAILURE.sub("", SQL_STATE.sub("", raised), count=1)
 
 

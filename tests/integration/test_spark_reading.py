@@ -102,7 +102,7 @@ def test_places_become_offsets(broker: EmbeddedBroker, topic: str) -> None:
     assert set(view.starts(wanted.starting.places(ids)).values()) == {50}
     assert set(view.ends(wanted.ending.places(ids)).values()) == {RECORDS // 2}
     late = options(broker, topic, startingTimestamp="1800000000000")
-    with pytest.raises(OptionError, match="no record is as late"):
+    with pytest.raises(OptionError, match="no record at or after the starting time"):
         view.starts(late.starting.places(ids))
     view.close()
 
@@ -110,7 +110,9 @@ def test_places_become_offsets(broker: EmbeddedBroker, topic: str) -> None:
 def test_records_that_are_gone_are_told_or_passed_over(broker: EmbeddedBroker, topic: str) -> None:
     with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
         assert admin.delete_records({TopicPartition(topic, 0): 100})[TopicPartition(topic, 0)] == 100
-    with pytest.raises(DataLoss, match=f"{topic}-0: records from offset 20 to before 120"):
+    with pytest.raises(
+        DataLoss, match=f"{topic}-0: the log starts at offset .*, but the query needs records from 20 to 120"
+    ):
         read(options(broker, topic), topic, 0, 20, 120)
     table = read(options(broker, topic, failOnDataLoss="false"), topic, 0, 20, 120)
     assert table.column("offset").to_pylist() == list(range(100, 120))
@@ -119,7 +121,7 @@ def test_records_that_are_gone_are_told_or_passed_over(broker: EmbeddedBroker, t
 def test_a_range_behind_the_end_is_told_or_passed_over(broker: EmbeddedBroker, topic: str) -> None:
     # Each is waited out. Where records come first, it is longer than a machine that stands still keeps them back.
     hasty, patient = ({"kafkaConsumer.pollTimeoutMs": ms} for ms in ("200", "8000"))
-    with pytest.raises(DataLoss, match=f"{topic}-0: the log ends at 250, and records to before 300"):
+    with pytest.raises(DataLoss, match=f"{topic}-0: the log ends at offset 250, but the query needs records up to 300"):
         read(options(broker, topic, **hasty), topic, 0, 250, 300)
     table = read(options(broker, topic, failOnDataLoss="false", **patient), topic, 0, 240, 300)
     assert table.column("offset").to_pylist() == list(range(240, 250))
@@ -128,7 +130,7 @@ def test_a_range_behind_the_end_is_told_or_passed_over(broker: EmbeddedBroker, t
 def test_what_never_comes_ends_by_its_time(broker: EmbeddedBroker, topic: str) -> None:
     times = ("kafkaConsumer.pollTimeoutMs", "kafka.default.api.timeout.ms", "kafka.request.timeout.ms")
     hasty = options(broker, topic, **dict.fromkeys(times, "500"))
-    lost = f"{topic}-0: nothing came at offset 240 of a range that ends before 250"
+    lost = f"{topic}-0: no record at offset 240 within"
     with broker.faults.drop(api="Fetch"), pytest.raises(TimeoutError, match=lost):
         read(hasty, topic, 0, 240, 250)
 
@@ -145,7 +147,7 @@ def test_who_reads_a_topic_that_is_gone_does_not_make_it(broker: EmbeddedBroker)
 
 def test_a_topic_that_is_not_there_is_told(broker: EmbeddedBroker, topic: str) -> None:
     view = ClusterView(options(broker, f"{topic},{topic}-missing"))
-    with pytest.raises(OptionError, match=f"subscribe names {topic}-missing, which is not there"):
+    with pytest.raises(OptionError, match=f"subscribe: {topic}-missing does not exist"):
         view.partitions()
     view.close()
 

@@ -64,12 +64,16 @@ def test_the_option_outdoes_the_column(spark: SparkSession, broker: EmbeddedBrok
 @pytest.mark.parametrize(
     ("query", "options", "says"),
     [
-        ("select 'k' as key", {"topic": "t"}, "the rows must have a column value, and have key"),
+        ("select 'k' as key", {"topic": "t"}, "the rows must have a column value; their columns are key"),
         ("select 5 as value", {"topic": "t"}, "column value must be binary or string, not int: cast it"),
         ("select 'v' as value", {}, "topic must be given, as an option or as a column"),
         ("select 'v' as value, 'p' as partition", {"topic": "t"}, "column partition must be int, not string"),
         ("select 'v' as value, string(null) as topic", {}, "a row's topic is null"),
-        ("select 'v' as value", {"topic": "t", "kafka.transactional.id": "x"}, "transactional.id is not for this sink"),
+        (
+            "select 'v' as value",
+            {"topic": "t", "kafka.transactional.id": "x"},
+            "transactional.id is not supported",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_refused(

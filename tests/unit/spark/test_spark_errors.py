@@ -39,7 +39,7 @@ FAILED_QUERY = "[STREAM_FAILED] Query [id = 1c81746d, runId = 9d8eca78] terminat
         ),
         (
             "Failed to find data source: kafka. Please deploy the application as per the guide.",
-            "unknown format kafka; where a jar has it, add the jar to [spark] with spark.jars.packages",
+            "unknown format kafka; if a jar provides it, add the jar to [spark] with spark.jars.packages",
         ),
     ],
 )
