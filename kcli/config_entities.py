@@ -109,7 +109,7 @@ def chosen_entity(
     ]
     if entity_type is not None:
         if entity_default and entity_name is not None:
-            raise UsageFailure("--entity-default and --entity-name exclude each other: remove one")
+            raise UsageFailure("--entity-default and --entity-name cannot be combined: remove one")
         named.append(Entity(entity_type, "" if entity_default else entity_name))
     elif entity_name is not None or entity_default:
         raise UsageFailure("--entity-name and --entity-default need --entity-type")
@@ -145,7 +145,7 @@ def _is_id(text: str) -> bool:
 def added_configs(add_config: str | None, add_config_file: str | None) -> dict[str, str]:
     """`name=value,name=[a,b],...`, or the properties of a file."""
     if add_config is not None and add_config_file is not None:
-        raise UsageFailure("--add-config and --add-config-file exclude each other: remove one")
+        raise UsageFailure("--add-config and --add-config-file cannot be combined: remove one")
     if add_config is None:
         return read_properties(add_config_file)
     configs = {}

@@ -82,7 +82,7 @@ def describe(
     from kcore.client.admin.topics import TopicAdmin
 
     if topic_id is not None and (topic_argument or topic_option):
-        raise UsageFailure("--topic-id excludes TOPIC and --topic: pass one of them")
+        raise UsageFailure("--topic-id cannot be combined with a topic name: remove one")
     selection = TopicSelection(text_of(topic_argument, topic_option)) if topic_argument or topic_option else None
     with connect(bootstrap_server, read_properties(command_config)) as client:
         admin = TopicAdmin(client)

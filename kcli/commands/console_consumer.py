@@ -52,8 +52,10 @@ EARLIEST, LATEST = "earliest", "latest"
     help="Start at the first record of this time or later: 2026-01-31T12:30 (UTC, or with a time zone), -1h30m (before "
     "now), now, or milliseconds since 1970.",
 )
-@click.option("--to", "to_time", metavar="TIME", help="Exit before the first record of this time, or at the end.")
-@click.option("--exit-at-end", is_flag=True, help="Exit at the offset that was the log end at the start.")
+@click.option(
+    "--to", "to_time", metavar="TIME", help="Exit before the first record of this time or later, or at the log end."
+)
+@click.option("--exit-at-end", is_flag=True, help="Exit after the records that exist at the start.")
 @click.option(
     "--group",
     metavar="ID",
@@ -222,15 +224,15 @@ def _check(start: Start, offset: str | None, from_beginning: bool, settings: dic
     if start.topic is None and start.include is None:
         raise click.UsageError("Missing option '--topic'.")
     if start.topic is not None and start.include is not None:
-        raise UsageFailure("--topic and --include exclude each other: remove one")
+        raise UsageFailure("--topic and --include cannot be combined: remove one")
     if start.partition is not None and start.topic is None:
         raise UsageFailure("--partition needs a topic: add --topic TOPIC")
     if offset is not None and start.partition is None:
         raise UsageFailure("--offset needs a partition, because offsets count within one: add --partition N")
     if from_beginning and offset is not None:
-        raise UsageFailure("--from-beginning and --offset exclude each other: remove one")
+        raise UsageFailure("--from-beginning and --offset cannot be combined: remove one")
     if start.from_ms is not None and (from_beginning or offset is not None):
-        raise UsageFailure("--from excludes --from-beginning and --offset: pass one of them")
+        raise UsageFailure("--from cannot be combined with --from-beginning or --offset: remove one")
     reset = settings.get("auto.offset.reset")
     if from_beginning and reset not in (None, EARLIEST):
         raise UsageFailure(f"--from-beginning contradicts auto.offset.reset={reset}: remove one")
@@ -253,7 +255,7 @@ def _settle_group(settings: dict[str, str], start: Start, group: str | None) -> 
     if named is not None:
         if start.partition is not None:
             raise UsageFailure(
-                "--partition and --group exclude each other, because a group assigns partitions itself: remove one"
+                "--partition and --group cannot be combined, because a group assigns partitions itself: remove one"
             )
         settings["group.id"] = named
         return
@@ -298,7 +300,7 @@ def _formatter(
         from kcli.console.format_tokens import parse_format
 
         if output != TABLE:
-            raise UsageFailure("-f and -o exclude each other: remove one")
+            raise UsageFailure("-f and -o cannot be combined: remove one")
         return formatter_of(settings, parse_format(format_text))
     if output == TABLE:
         return formatter_of(settings)

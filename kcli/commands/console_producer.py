@@ -164,7 +164,9 @@ def command(
     settings.update({CONFIGURATION_OF[o]: str(value) for o, value in configurations.items() if value is not None})
     config = config_of(with_bootstrap_servers({"client.id": "console-producer", **settings}, bootstrap_server))
     await_broker(config)
-    lost = f"Records are sent when it is back, or fail after {config['delivery.timeout.ms']} ms (delivery.timeout.ms)."
+    lost = (
+        f"Records are sent after reconnecting, or fail after {config['delivery.timeout.ms']} ms (delivery.timeout.ms)."
+    )
     with Interruption() as interruption:
         producer = Producer(config)
         watch = BrokerWatch(producer.connection_states, lost)

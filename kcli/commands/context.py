@@ -130,7 +130,7 @@ def show(name: str | None, output: str) -> None:
     kcli context set staging --bootstrap-server kafka:9092 --use
     # Read the SASL configuration, with its password, from a file at each use
     kcli context set prod --property security.protocol=SASL_SSL --secret-file sasl.jaas.config=jaas.conf
-    # Type a password, and remove a property
+    # Read a password from the terminal, and remove a property
     kcli context set prod --secret ssl.keystore.password --unset client.id
     """,
 )
@@ -139,7 +139,11 @@ def show(name: str | None, output: str) -> None:
 @click.option("--property", "properties", multiple=True, metavar="NAME=VALUE", help="Client property. May be repeated.")
 @click.option("--config", metavar="FILE", help="Properties file of clients, whose properties are stored.")
 @click.option(
-    "--secret", "secrets", multiple=True, metavar="NAME", help="Property whose value you type now. May be repeated."
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME",
+    help="Property to read from the terminal. May be repeated.",
 )
 @click.option(
     "--secret-file",
@@ -170,8 +174,8 @@ def set_context(
 ) -> None:
     """Create or change a context. Properties that are not named stay unchanged.
 
-    Passwords cannot be passed on the command line, where other users can see them. Use --secret to type a password,
-    --secret-file or --secret-env to read it at each use.
+    Passwords cannot be passed on the command line, where other users can see them. Use --secret to
+    read a password from the terminal and store it, or --secret-file or --secret-env to read it at each use.
     """
     if not name.strip() or not name.isprintable():
         raise UsageFailure(f"invalid context name {name!r}: use printable characters, not only blanks")

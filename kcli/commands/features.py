@@ -227,7 +227,7 @@ def _update(
             # Newer controllers refuse the whole request; kafka-features prints the error for each feature.
             outcomes = dict.fromkeys(levels, error)
     if output == KAFKA:
-        _tell_as_kafka(verb, levels, outcomes, dry_run)
+        _print_outcomes_as_kafka(verb, levels, outcomes, dry_run)
         return
     rows = [
         {"feature": name, "level": levels[name], "changed": not dry_run}
@@ -238,7 +238,7 @@ def _update(
     raise_failures([error for error in outcomes.values() if error is not None])
 
 
-def _tell_as_kafka(
+def _print_outcomes_as_kafka(
     verb: str, levels: Mapping[str, int], outcomes: Mapping[str, Exception | None], dry_run: bool
 ) -> None:
     """Prints the outcome of each feature. Fails with the number of failed features."""
@@ -258,7 +258,7 @@ def _tell_as_kafka(
 
 def _print_changed(rows: Iterable[Row]) -> None:
     for row in rows:
-        done = "is at" if row["changed"] else "can be brought to"
+        done = "is finalized at" if row["changed"] else "can be finalized at"
         click.echo(f"{row['feature']} {done} level {row['level']}.")
 
 

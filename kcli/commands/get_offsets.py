@@ -90,7 +90,7 @@ def command(
     from kcore.client.admin.topics import TopicAdmin
 
     if topic_partitions is not None and (topic_text is not None or partition_text is not None):
-        raise UsageFailure("--topic-partitions excludes --topic and --partitions: remove them")
+        raise UsageFailure("--topic-partitions cannot be combined with --topic or --partitions: remove them")
     timestamp = parse_time(time)
     selection = None if topic_text is None else TopicSelection(topic_text)
     is_wanted = wanted_partitions(topic_partitions) if topic_partitions is not None else _numbers(partition_text)

@@ -122,7 +122,7 @@ def _wanted(
     if (topic is not None) + (path is not None) + everything != 1:
         raise UsageFailure("pass exactly one of --topic, --path-to-json-file and --all-topic-partitions")
     if (topic is None) != (partition is None):
-        raise UsageFailure("--topic and --partition need each other: pass both")
+        raise UsageFailure("--topic and --partition must be passed together: add the other one")
     if topic is not None and partition is not None:
         return [TopicPartition(topic, partition)]
     return None if path is None else _read(path)

@@ -29,7 +29,7 @@ from kcli.properties import read_properties
     """,
 )
 @click.argument("properties_file", metavar="[SERVER.PROPERTIES]", required=False)
-@click.option("--data-dir", metavar="DIR", help="Data directory of the broker. Default: log.dirs of the file.")
+@click.option("--data-dir", metavar="DIR", help="Data directory of the broker. Default: as for server-start.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),

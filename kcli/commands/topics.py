@@ -113,7 +113,7 @@ def create(
     names = _names(topic_argument, topic_option)
     assignment = _parse_assignment(replica_assignment)
     if assignment and (partitions is not None or replication_factor is not None):
-        raise UsageFailure("--replica-assignment excludes --partitions and --replication-factor: remove them")
+        raise UsageFailure("--replica-assignment cannot be combined with --partitions or --replication-factor")
     overrides = parse_properties(configs, "--config")
     topics = [NewTopic(name, partitions or -1, replication_factor or -1, overrides, assignment) for name in names]
     with connect(bootstrap_server, read_properties(command_config)) as client:

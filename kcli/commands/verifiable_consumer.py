@@ -124,5 +124,5 @@ def command(
         is_verbose=verbose,
     )
     on_signals(consumer.end)
-    with BrokerWatch(client.connection_states, "Reading continues when it is back."):
+    with BrokerWatch(client.connection_states, "Reading continues after reconnecting."):
         return consumer.run()

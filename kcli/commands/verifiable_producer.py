@@ -83,5 +83,5 @@ def command(
     config = producer_config(settings)
     await_broker(config)
     producer = Producer(config)
-    with BrokerWatch(producer.connection_states, "Records wait for it, at most delivery.timeout.ms."):
+    with BrokerWatch(producer.connection_states, "Records wait, at most for delivery.timeout.ms."):
         return VerifiableProducer(producer, numbers, EventWriter()).run()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ConsumerConfig
 
 EARLIEST = "earliest"
-LOST = "Reading continues when it is back."
+LOST = "Reading continues after reconnecting."
 
 
 class Start(NamedTuple):
@@ -86,7 +86,7 @@ def read(
                     max_messages=max_messages,
                     timeout_ms=timeout_ms,
                     skips_errors=skips_errors,
-                    tell=lambda line: click.echo(line, err=True),
+                    report=lambda line: click.echo(line, err=True),
                 )
                 printer.run(lambda: _begin(consumer, start, partitions, read_range))
                 # The wakeup must not interrupt the close.

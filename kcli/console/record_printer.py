@@ -53,7 +53,7 @@ class RecordPrinter:
         max_messages: int | None = None,
         timeout_ms: int | None = None,
         skips_errors: bool = False,
-        tell: Callable[[str], object] = print,
+        report: Callable[[str], object] = print,
     ) -> None:
         self.count = 0
         self._consumer = consumer
@@ -64,7 +64,7 @@ class RecordPrinter:
         self._max_messages = max_messages
         self._timeout_ms = timeout_ms
         self._skips_errors = skips_errors
-        self._tell = tell
+        self._report = report
 
     def run(self, begin: Callable[[], None]) -> None:
         """Reads from the position that `begin` sets, to the end or a signal. Raises BrokenPipeError if the reader of
@@ -167,7 +167,7 @@ class RecordPrinter:
                 message = f"{record.topic}-{record.partition}, offset {record.offset}: {error}"
                 if not self._skips_errors:
                     return b"".join(pieces), Failure(f"{message}. Skip such records with --skip-message-on-error")
-                self._tell(f"kcli: {message}")
+                self._report(f"kcli: {message}")
         return b"".join(pieces), None
 
     def _write(self, text: bytes, begins: dict[TopicPartition, int]) -> None:

@@ -67,7 +67,9 @@ class RecordSender:
             self.failed += failed
             self.acknowledged += future.record_count - failed
         for failure in failures:
-            self._tell(f"{lines}: {failure.record_count} records of {self._topic}-{failure.partition}: {failure.error}")
+            self._report(
+                f"{lines}: {failure.record_count} records of {self._topic}-{failure.partition}: {failure.error}"
+            )
 
     def _send_singly(self, batch: RecordBatch) -> None:
         has_every_line = len(batch.values) == batch.last_line - batch.first_line + 1
@@ -102,9 +104,9 @@ class RecordSender:
             else:
                 self.failed += 1
         if error is not None:
-            self._tell(f"{place}: {error}")
+            self._report(f"{place}: {error}")
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         sys.stderr.write(f"kcli: {line}\n")
 
 

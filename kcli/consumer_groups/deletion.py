@@ -6,7 +6,7 @@ import click
 
 from kcli.command import Command
 from kcli.confirmation import confirm
-from kcli.consumer_groups.kafka_text import tell_deleted, tell_deleted_offsets
+from kcli.consumer_groups.kafka_text import print_deleted, print_deleted_offsets
 from kcli.consumer_groups.selection import (
     all_groups_option,
     connect_in_time,
@@ -69,7 +69,7 @@ def delete(
         outcomes = admin.delete_groups(group_ids)
     if output == KAFKA:
         raise_failures(failures)
-        tell_deleted(outcomes)
+        print_deleted(outcomes)
         return
     failures += [error for error in outcomes.values() if error is not None]
     rows = [{"group": group_id, "deleted": True} for group_id, error in outcomes.items() if error is None]
@@ -134,7 +134,7 @@ def delete_offsets(
                 raise
             outcomes = dict.fromkeys(partitions, error)
     if output == KAFKA:
-        tell_deleted_offsets(group_id, outcomes, [each.name for each in failures if isinstance(each, NotThere)])
+        print_deleted_offsets(group_id, outcomes, [each.name for each in failures if isinstance(each, NotThere)])
         return
     failures += [f"group {group_id}, {error}" for error in outcomes.values() if error is not None]
     rows = [

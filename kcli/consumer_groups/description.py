@@ -72,7 +72,7 @@ def describe(
     reported for groups without members. The search for the times of records is limited to 5 s, or to --timeout.
     """
     if offsets + members + state > 1:
-        raise UsageFailure("groups describe: --offsets, --members and --state exclude each other: pass one of them")
+        raise UsageFailure("groups describe: --offsets, --members and --state cannot be combined: pass one of them")
     names = named_groups(group_arguments, group_options, all_groups)
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         if members or state:
@@ -86,7 +86,7 @@ def _describe_offsets(
     client: ClusterClient, names: list[str] | None, timeout_ms: int | None, verbose: bool, output: str
 ) -> list[str | Exception]:
     from kcli.consumer_groups.progress import ProgressReader
-    from kcli.consumer_groups.text import offset_columns, print_by_group, tell_state
+    from kcli.consumer_groups.text import offset_columns, print_by_group, print_state
 
     reader = ProgressReader(client, timeout_ms)
     group_ids, unlisted = find_groups(reader.groups, names)
@@ -94,7 +94,7 @@ def _describe_offsets(
     rows = [row for each in progress for row in each.rows]
     if output in (TABLE, KAFKA):
         for each in progress:
-            tell_state(each.group.group_id, each.group.state)
+            print_state(each.group.group_id, each.group.state)
             print_by_group(each.rows, offset_columns(verbose, with_seconds=output == TABLE))
     else:
         write_rows(rows, output)
@@ -110,7 +110,7 @@ def _describe_offsets(
 def _describe_groups(
     client: ClusterClient, names: list[str] | None, members: bool, verbose: bool, output: str
 ) -> list[str | Exception]:
-    from kcli.consumer_groups.text import member_columns, print_table, state_columns, tell_state
+    from kcli.consumer_groups.text import member_columns, print_state, print_table, state_columns
     from kcore.client.admin.groups import GroupAdmin, GroupDescription
 
     admin = GroupAdmin(client)
@@ -123,7 +123,7 @@ def _describe_groups(
         write_rows((row for group in groups for row in rows_of(group)), output)
         return failures
     for group in groups:
-        tell_state(group.group_id, group.state)
+        print_state(group.group_id, group.state)
         rows = rows_of(group)
         if rows or output == KAFKA:
             print_table(rows, member_columns(rows, verbose) if members else state_columns(verbose))

@@ -50,7 +50,7 @@ def meaning_of(error: Exception) -> str:
     return said
 
 
-def tell_deleted(outcomes: Mapping[str, Exception | None]) -> None:
+def print_deleted(outcomes: Mapping[str, Exception | None]) -> None:
     """Prints the outcome of a deletion of groups."""
     done = ", ".join(f"'{group_id}'" for group_id, error in outcomes.items() if error is None)
     failed = {group_id: error for group_id, error in outcomes.items() if error is not None}
@@ -64,7 +64,7 @@ def tell_deleted(outcomes: Mapping[str, Exception | None]) -> None:
         click.echo(f"\nThese consumer groups were deleted successfully: {done}")
 
 
-def tell_deleted_offsets(
+def print_deleted_offsets(
     group_id: str, outcomes: Mapping[TopicPartition, Exception | None], unknown: Sequence[str]
 ) -> None:
     """Prints the outcome of a deletion of offsets. `unknown` are topics that do not exist."""

@@ -122,7 +122,7 @@ def reset_offsets(
 
     names = named_groups(group_arguments, group_options, all_groups)
     if dry_run and (execute or yes):
-        raise UsageFailure("groups reset-offsets: --dry-run excludes --execute and --yes: remove it or them")
+        raise UsageFailure("groups reset-offsets: --dry-run cannot be combined with --execute or --yes: remove one")
     if export and output not in (TABLE, KAFKA):
         raise UsageFailure("groups reset-offsets: --export prints a file for --from-file, not JSON: remove -o")
     from_file, target = _target(targets)

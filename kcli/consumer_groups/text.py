@@ -45,7 +45,7 @@ WIDTHS = {
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
 
-def tell_state(group_id: str, state: str) -> None:
+def print_state(group_id: str, state: str) -> None:
     """Prints the note that comes before the rows of a group."""
     if state == "Empty":
         click.echo(f"\nConsumer group '{group_id}' has no active members.", err=True)

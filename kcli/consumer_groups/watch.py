@@ -105,7 +105,7 @@ def take_views(
             if last is None:
                 raise
             # Keep the last values until a broker answers again.
-            last = Reading(last.groups, [f"no broker answers: {error}"], time.monotonic())
+            last = Reading(last.groups, [f"no broker answered: {error}"], time.monotonic())
         return last
 
     for before, after in readings(read, interval_s, iterations):

@@ -60,9 +60,9 @@ def hours_of_topic(bootstrap_server: str, topic: str) -> Hours:
             if not records:
                 raise Failure(f"topic {topic}: no records within {READ_TIMEOUT_S:.0f} s")
             for record in records:
-                said = json.loads(record.value or b"{}")
-                delays = Delays(said["flights"], said["departed"], said.get("delay_minutes", 0))
-                found[_seconds(said["hour"]), said["airline"]] = delays
+                fields = json.loads(record.value or b"{}")
+                delays = Delays(fields["flights"], fields["departed"], fields.get("delay_minutes", 0))
+                found[_seconds(fields["hour"]), fields["airline"]] = delays
     return found
 
 

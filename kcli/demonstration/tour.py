@@ -100,7 +100,7 @@ def consume(bootstrap_server: str, flights: FlightFile, published: Fingerprint) 
                 break
     if seen != published or seen.total != FLIGHT_COUNT:
         raise Failure(
-            f"topic {FLIGHTS_TOPIC}: read {seen.total:,} flights, but published {published.total:,}, or others"
+            f"topic {FLIGHTS_TOPIC}: {seen.total:,} flights read, which differ from the {published.total:,} published"
         )
     elapsed_s = time.perf_counter() - began_s
     say(f"Consumed {seen.total:,} flights in {elapsed_s:.1f} s.")

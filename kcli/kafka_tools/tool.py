@@ -64,13 +64,13 @@ def run_tool(tool: Tool, words: list[str]) -> int:
     if not words:
         return _explain(tool, tool.alone or tool.purpose)
     if words == ["--version"]:
-        return _tell_version()
+        return _print_version()
     try:
         parsed = parse_words(words, (*tool.options, HELP, VERSION))
         if parsed.has("help"):
             return _explain(tool, tool.purpose)
         if parsed.has("version"):
-            return _tell_version()
+            return _print_version()
         tool.check(parsed)
     except WrongCommandLine as wrong:
         return _explain(tool, str(wrong))
@@ -131,7 +131,7 @@ def require(parsed: ParsedWords, *names: str) -> None:
             raise WrongCommandLine(f'Missing required argument "[{name}]"')
 
 
-def _tell_version() -> int:
+def _print_version() -> int:
     from kcore import __version__
 
     print(f"{KAFKA_RELEASE} (kcli:{__version__})")

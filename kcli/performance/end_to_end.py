@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from kcore.client.producer import Producer
 
 POLL_TIMEOUT_MS = 60_000.0
-TOLD_EVERY = 1000
+REPORTED_EVERY = 1000
 RANDOM_SEED = 0
 
 
 class EndToEndRun(NamedTuple):
-    """The parameters. Sizes are in bytes; key size 0: no key, header size -1: null. `tell(number, ns)` gets samples."""
+    """The parameters. Sizes are in bytes; key 0: none, header -1: null. `report(number, ns)` gets samples."""
 
     make_producer_config: Callable[[int], ProducerConfig]
     make_consumer_config: Callable[[int], ConsumerConfig]
@@ -41,7 +41,7 @@ class EndToEndRun(NamedTuple):
     header_count: int = 0
     header_key_size: int = 0
     header_size: int = 0
-    tell: Callable[[int, int], None] | None = None
+    report: Callable[[int, int], None] | None = None
     interval_s: float = 5.0
 
 
@@ -87,8 +87,8 @@ class EndToEnd:
             corrected_ns = None if due_ns is None else ended_ns - min(due_ns, began_ns)
             is_steady = number >= share.warm_up_records
             recorder.add(1, len(value) + len(key or b""), ended_ns - began_ns, corrected_ns, is_steady=is_steady)
-            if self._run.tell is not None and number % TOLD_EVERY == 0:
-                self._run.tell(number, ended_ns - began_ns)
+            if self._run.report is not None and number % REPORTED_EVERY == 0:
+                self._run.report(number, ended_ns - began_ns)
             recorder.report_if_due()
         recorder.finish([])
 

@@ -110,17 +110,17 @@ class ProducerPerformance:
         if self._run.call == SEND_BATCH:
             due_ns = self._pace.wait_for(first)
             size_bytes = sum(map(len, values)) + (sum(map(len, keys)) if keys is not None else 0)
-            told = self._teller(count, size_bytes, due_ns, is_steady)
-            self._producer.send_batch(self._run.topic, values, keys=keys, on_delivery=told)
+            callback = self._delivery_callback(count, size_bytes, due_ns, is_steady)
+            self._producer.send_batch(self._run.topic, values, keys=keys, on_delivery=callback)
             return
         send, topic = self._producer.send, self._run.topic
         for number, value in enumerate(values):
             due_ns = self._pace.wait_for(first + number)
             key = keys[number] if keys is not None else None
             size_bytes = len(value) + (len(key) if key is not None else 0)
-            send(topic, value, key=key, on_delivery=self._teller(1, size_bytes, due_ns, is_steady))
+            send(topic, value, key=key, on_delivery=self._delivery_callback(1, size_bytes, due_ns, is_steady))
 
-    def _teller(
+    def _delivery_callback(
         self, count: int, size_bytes: int, due_ns: int | None, is_steady: bool
     ) -> Callable[[object, Exception | None], None]:
         """The delivery callback for `count` records that are sent now."""

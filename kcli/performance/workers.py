@@ -66,7 +66,7 @@ def watch(share: Share, client: Producer | Consumer) -> AbstractContextManager[o
         return nullcontext()
     from kcli.broker_connection import BrokerWatch
 
-    return BrokerWatch(client.connection_states, "The measurement continues when it is back.")
+    return BrokerWatch(client.connection_states, "The measurement continues after reconnecting.")
 
 
 class Share:

@@ -66,7 +66,7 @@ class ScrapeReader:
 
     def __init__(self, url: str, wait_s: float) -> None:
         self._url = url
-        self._losses = BrokerLosses("The view continues when it is back.")
+        self._losses = BrokerLosses("The view continues after reconnecting.")
         self._failed_attempts = 0
         self._deadline_s = time.monotonic() + wait_s
 

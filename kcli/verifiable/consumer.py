@@ -88,13 +88,13 @@ class VerifiableConsumer(RebalanceListener):
             summaries.append({**_named(partition), **summary})
             if self._is_verbose:
                 for record in counted:
-                    self._tell(record)
+                    self._report(record)
         # As in Kafka's tool, this counts all polled records, including those beyond --max-messages.
         self._events.write("records_consumed", count=len(records), partitions=summaries)
         if not self._is_auto_committing:
             self._commit(offsets)
 
-    def _tell(self, record: ConsumerRecord) -> None:
+    def _report(self, record: ConsumerRecord) -> None:
         self._events.write(
             "record_data",
             key=_text(record.key),

@@ -83,7 +83,7 @@ class VerifiableProducer:
         if self._create_time_ms is not None:
             self._create_time_ms += int((time.time() - began_s) * 1000)
         self._sent += 1
-        on_delivery = self._teller(key, value)
+        on_delivery = self._delivery_callback(key, value)
         try:
             self._producer.send(
                 numbers.topic,
@@ -95,7 +95,7 @@ class VerifiableProducer:
         except Exception as error:  # reported like a failed delivery
             on_delivery(None, error)
 
-    def _teller(self, key: str | None, value: str) -> OnDelivery:
+    def _delivery_callback(self, key: str | None, value: str) -> OnDelivery:
         def on_delivery(metadata: RecordMetadata | None, error: Exception | None) -> None:
             if metadata is None:
                 assert error is not None

@@ -209,9 +209,9 @@ class TestFeatures:
 
     def test_level_0_is_every_features(self, kcli: Kcli) -> None:
         disabled = kcli("features", "disable", "--feature", "transaction.version")
-        assert disabled == (0, "transaction.version is at level 0.\n", "")
+        assert disabled == (0, "transaction.version is finalized at level 0.\n", "")
         dry = kcli("features", "downgrade", "--feature", "group.version=0", "--dry-run", "--unsafe")
-        assert dry == (0, "group.version can be brought to level 0.\n", "")
+        assert dry == (0, "group.version can be finalized at level 0.\n", "")
 
     @pytest.mark.parametrize("pair", ["group.version", "=1", "group.version=x", "group.version=32768"])
     def test_usage(self, offline: Kcli, pair: str) -> None:

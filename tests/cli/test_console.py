@@ -345,19 +345,19 @@ def test_nobody_there(offline: Kcli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--topic", "t", "--include", "t"], "--topic and --include exclude each other"),
+        (["--topic", "t", "--include", "t"], "--topic and --include cannot be combined"),
         (["--include", "("], "--include '(': invalid regular expression (missing )"),
         (["--include", "t", "--partition", "0"], "--partition needs a topic: "),
-        (["--topic", "t", "--partition", "0", "--group", "g"], "--partition and --group exclude each other"),
+        (["--topic", "t", "--partition", "0", "--group", "g"], "--partition and --group cannot be combined"),
         (["--topic", "t", "--group", "g", "--consumer-property", "group.id=h"], "--group g contradicts group.id=h: "),
         (
             ["--topic", "t", "--from-beginning", "--consumer-property", "auto.offset.reset=latest"],
             "--from-beginning contradicts auto.offset.reset=latest",
         ),
-        (["--topic", "t", "--from-beginning", "--from", "now"], "--from excludes --from-beginning"),
+        (["--topic", "t", "--from-beginning", "--from", "now"], "--from cannot be combined with --from-beginning"),
         (["--topic", "t", "--from", "soon"], "--from 'soon': not a time"),
         (["--topic", "t", "-f", "%q"], "-f: unknown token %q"),
-        (["--topic", "t", "-f", "%s", "-o", "json"], "-f and -o exclude each other"),
+        (["--topic", "t", "-f", "%s", "-o", "json"], "-f and -o cannot be combined"),
         (["--topic", "t", "--filter", "x"], "--filter 'x': not FIELD"),
         (
             ["--topic", "t", "--formatter", "com.example.Own"],

@@ -112,7 +112,7 @@ def test_a_consumer_says_that_it_has_lost_its_broker_and_that_it_is_back() -> No
         assert consumer.stdout.readline() == "one\n"
         broker.kill()
         warning = await_line(consumer, lost(broker))
-        assert warning.endswith("Reading continues when it is back.\n")
+        assert warning.endswith("Reading continues after reconnecting.\n")
         # Again and again, about the same loss.
         assert await_line(consumer, lost(broker)) == warning
         broker.start()

@@ -41,7 +41,7 @@ def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
         click.option(
             "--against",
             metavar="HOST:PORT",
-            help="Bootstrap servers of another cluster, to be measured in turn with the same properties.",
+            help="Bootstrap servers of a second cluster. Both are measured in turn, and ratios are printed.",
         ),
         click.option(
             "--rounds",
