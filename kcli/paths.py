@@ -1,4 +1,4 @@
-"""Looking at paths that a user named."""
+"""Checks of paths that the user passed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 
 
 def is_directory(path: str) -> bool:
-    """PermissionError where the path cannot be looked at, which `os.path.isdir` takes for no directory."""
+    """Like `os.path.isdir`, but raises PermissionError if the path cannot be examined."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -100,7 +100,7 @@ TOOL = Tool(
         Option(
             "partition-size-limit-per-response", "Integer: maximum", help="How many partitions to ask for at a time."
         ),
-        Option("delete-config", "String: name", to="", help="No longer supported here: use kafka-configs."),
+        Option("delete-config", "String: name", to="", help="Not supported. Use kafka-configs."),
     ),
 )
 TOOLS = {TOOL.name: TOOL}

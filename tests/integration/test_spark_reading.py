@@ -202,7 +202,7 @@ def test_a_damaged_segment_is_told_or_passed_over(broker: EmbeddedBroker, topic:
 def test_a_path_without_segments_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="has no segment files"):
         splits(str(tmp_path), 1)
-    with pytest.raises(OptionError, match="is no directory"):
+    with pytest.raises(OptionError, match="is not a directory"):
         splits(str(tmp_path / "missing"), 1)
 
 

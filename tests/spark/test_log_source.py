@@ -69,5 +69,5 @@ def test_apache_kafka_s_files(spark: SparkSession, apache_kafka_4: ApacheKafka) 
 def test_a_path_that_has_none_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match=r"has no segment files\. Pass a log directory"):
         spark.read.format("kcli-log").load(str(tmp_path)).count()
-    with pytest.raises(PySparkException, match="every executor must see it"):
+    with pytest.raises(PySparkException, match="Every executor must be able to read it"):
         spark.read.format("kcli-log").load(str(tmp_path / "missing")).count()
