@@ -475,7 +475,7 @@ def test_watching_outlives_a_broker(tmp_path: Path) -> None:
                 broker.kill()
                 lost = next(view for view in views if view["failures"])
                 assert lost["groups"] == seen["groups"]
-                assert lost["failures"][0].startswith("no broker answers: ")
+                assert lost["failures"][0].startswith("no broker answered: ")
                 broker.start()
                 again = next(view for view in views if not view["failures"])
                 assert again["groups"] == seen["groups"]
