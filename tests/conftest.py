@@ -22,6 +22,8 @@ from kcore.logger import LIMITED
 from tests.apache_kafka import ApacheKafka, ZooKeeperKafka
 from tests.leftovers import librdkafka_clients
 
+pytest_plugins = ("tests.plan.suite_size", "tests.plan.durations", "tests.plan.order")
+
 # The same examples at every run, however long the machine takes for one; campaigns look for new ones (bin/campaign).
 hypothesis.settings.register_profile(
     "suite",

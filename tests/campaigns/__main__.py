@@ -10,7 +10,7 @@ from tests.campaigns.ledger import Ledger
 from tests.campaigns.runner import Campaign, run_campaign, run_seed
 
 HERE = Path(__file__).resolve().parent
-MACHINERY = {"__init__", "__main__", "ledger", "properties", "runner"}
+MACHINERY = {"__init__", "__main__", "ledger", "properties", "recorded_tests", "runner"}
 
 
 def campaign_names() -> list[str]:

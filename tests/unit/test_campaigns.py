@@ -14,6 +14,7 @@ import pytest
 from tests.campaigns.__main__ import campaign_names
 from tests.campaigns.ledger import Ledger
 from tests.campaigns.runner import Campaign, run_campaign
+from tests.plan.suites import Suite
 
 # What makes a full seed, which takes minutes, one of seconds. All clients, and Kafka's tools, are tests/interop's own
 # business; with fewer records the first member of a group leaves nothing for the others, who then wait.
@@ -21,8 +22,11 @@ SMALL: dict[str, dict[str, object]] = {
     "client_scenarios": {"SUBJECTS": ("tests/scenarios/test_same_as_java.py",)},
     "interop": {"FULL_RECORDS": 10_000, "CLIENTS": ("confluent-kafka",), "VERSIONS": ()},
     "kill": {"KILLS": 1},
+    # On the release build, one file of tests.
+    "sanitized": {"COMMAND": ("bin/test",), "directories": lambda: ["tests/unit/plan/test_unsteady.py"]},
     "spark_faults": {"ROUNDS": 1},
     "stress": {"SECONDS": 2.0},
+    "suites": {"COMMAND": ("bin/test",), "SUITES": (Suite("unsteady", ("tests/unit/plan/test_unsteady.py",)),)},
 }
 # With what environment. A process has one Spark session, which in this one is that of tests/spark.
 IN_A_PROCESS = {"spark_sources": {"KCLI_SPARK_CASES": "two topics|topics by row"}}
