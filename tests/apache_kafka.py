@@ -12,8 +12,8 @@ answers a Metadata request that names it. Its log goes to `<directory>.log`, and
 Leaving the `with` block kills whatever still runs, and so does the end of the process that started it.
 
 Tests ask for the fixtures `apache_kafka_28`, `apache_kafka_39`, `apache_kafka_39_zookeeper` and `apache_kafka_4`
-(tests/conftest.py): one broker a session, because a start takes seconds. Topics are then the test's own, under names of
-its own.
+(tests/conftest.py): one broker for all workers of a run (tests/shared_kafka.py), because a start takes seconds. Topics
+are then the test's own, under names of its own.
 """
 
 from __future__ import annotations
@@ -107,6 +107,11 @@ class ApacheKafka:
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Of one that another process has started: whether it answers."""
+        return self.process.poll() is None if self.process is not None else self.port != 0 and serves(self.port)
 
     def log(self) -> str:
         """What it has written in all of its lives."""

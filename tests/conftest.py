@@ -19,10 +19,11 @@ import hypothesis
 import pytest
 
 from kcore.logger import LIMITED
-from tests.apache_kafka import ApacheKafka, ZooKeeperKafka
+from tests.apache_kafka import ApacheKafka
 from tests.leftovers import librdkafka_clients
+from tests.shared_kafka import shared_kafka
 
-pytest_plugins = ("tests.plan.suite_size", "tests.plan.durations", "tests.plan.order")
+pytest_plugins = ("tests.plan.suite_size", "tests.plan.durations", "tests.plan.order", "tests.plan.processes")
 
 # The same examples at every run, however long the machine takes for one; campaigns look for new ones (bin/campaign).
 hypothesis.settings.register_profile(
@@ -116,33 +117,43 @@ def checkout() -> Path:
 
 
 @pytest.fixture(scope="session")
-def apache_kafka_28(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperKafka]:
-    """Apache Kafka 2.8 with ZooKeeper, one for the whole session as those below: its topics may
-    be in the formats of before 0.11."""
+def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The temporary directory that all workers of a run share."""
+    directory = tmp_path_factory.getbasetemp()
+    return directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory
+
+
+@pytest.fixture(scope="session")
+def apache_kafka_28(run_directory: Path) -> Iterator[ApacheKafka]:
+    """Apache Kafka 2.8 with ZooKeeper: its topics may be in the formats of before 0.11.
+
+    One for the whole run and all its workers, as those below: a test keeps to topics and groups of its own. A test that
+    changes what belongs to the broker or looks at everybody's groups starts its own (tests/apache_kafka.py).
+    """
     require(APACHE_KAFKA)
-    with ZooKeeperKafka("2.8", tmp_path_factory.mktemp("kafka-2.8") / "data") as kafka:
+    with shared_kafka(run_directory, "2.8", "zookeeper") as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="session")
-def apache_kafka_39_zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperKafka]:
+def apache_kafka_39_zookeeper(run_directory: Path) -> Iterator[ApacheKafka]:
     """Apache Kafka 3.9 with ZooKeeper, likewise."""
     require(APACHE_KAFKA)
-    with ZooKeeperKafka("3.9", tmp_path_factory.mktemp("kafka-3.9-zookeeper") / "data") as kafka:
+    with shared_kafka(run_directory, "3.9", "zookeeper") as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="session")
-def apache_kafka_39(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    """Apache Kafka 3.9 in KRaft mode, one for the whole session: a test keeps to topics and groups of its own."""
+def apache_kafka_39(run_directory: Path) -> Iterator[ApacheKafka]:
+    """Apache Kafka 3.9 in KRaft mode, likewise."""
     require(APACHE_KAFKA)
-    with ApacheKafka("3.9", tmp_path_factory.mktemp("kafka-3.9") / "data") as kafka:
+    with shared_kafka(run_directory, "3.9") as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="session")
-def apache_kafka_4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+def apache_kafka_4(run_directory: Path) -> Iterator[ApacheKafka]:
     """Apache Kafka 4 in KRaft mode, likewise."""
     require(APACHE_KAFKA)
-    with ApacheKafka("4", tmp_path_factory.mktemp("kafka-4") / "data") as kafka:
+    with shared_kafka(run_directory, "4") as kafka:
         yield kafka

@@ -40,6 +40,13 @@ IGNORING_UNKNOWN = {"kcli.config.unknown.keys": "warn"}
 
 
 @pytest.fixture(scope="module")
+def apache_kafka_39(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """Not the one that all tests share: configurations of the whole cluster are changed here."""
+    with ApacheKafka("3.9", tmp_path_factory.mktemp("kafka") / "data") as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="module")
 def clients(apache_kafka_39: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RawClient]]:
     """A connection to Kafka and one to us, with the same topic on both sides."""
     data: Path = tmp_path_factory.mktemp("ours") / "data"

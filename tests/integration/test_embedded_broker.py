@@ -66,6 +66,14 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield broker
 
 
+@pytest.fixture
+def own_fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For a test that ends it: the brokers of the session and of the module are forked from the other one."""
+    monkeypatch.setattr(fork_server_client, "_client", None)
+    yield
+    close_fork_server()
+
+
 def test_it_serves_other_peoples_clients(broker: EmbeddedBroker) -> None:
     topic = broker.create_topic(partitions=1)
     write(broker, topic, b"one", b"two")
@@ -310,6 +318,7 @@ def test_a_process_of_tests_that_ends_takes_its_brokers_along(tmp_path: Path, en
     assert leftovers.files() == []
 
 
+@pytest.mark.usefixtures("own_fork_server")
 def test_brokers_do_not_outlive_the_fork_server() -> None:
     with EmbeddedBroker(topics=["kept"]) as broker:
         write(broker, "kept", b"one")
@@ -322,20 +331,22 @@ def test_brokers_do_not_outlive_the_fork_server() -> None:
     assert not Path(f"/proc/{broker.pid}").exists()
 
 
-def test_why_the_fork_server_could_not_be_launched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    close_fork_server()
-    monkeypatch.setattr(fork_server_client, "BOOT", "raise SystemExit('no interpreter to speak of')")
-    try:
+@pytest.mark.usefixtures("own_fork_server")
+def test_why_the_fork_server_could_not_be_launched_is_said() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fork_server_client, "BOOT", "raise SystemExit('no interpreter to speak of')")
         broker = EmbeddedBroker()
         with pytest.raises(BrokerNotStarted, match="no interpreter to speak of"):
             broker.start()
         with pytest.raises(EmbeddedBrokerError, match="no directory"):
             _ = broker.data_dir
-    finally:
-        monkeypatch.undo()
-        close_fork_server()
+    close_fork_server()
     with EmbeddedBroker() as broker:
         assert broker.is_running
+
+
+def test_the_broker_of_the_module_has_outlived_the_fork_servers_of_others(broker: EmbeddedBroker) -> None:
+    assert broker.is_running
 
 
 def test_a_start_imports_nothing_that_it_can_do_without() -> None:
