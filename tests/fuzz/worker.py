@@ -6,12 +6,15 @@ a line on stdout answers: `{"cases": n}`, or `{"error": ..., "input": hex}`. The
 
 Memory: what one seed's cases make the process grow by is bounded (GROWTH_BYTES), and so is, by the sanitizer's options
 that `session.py` sets, what one allocation may ask for.
+
+KCLI_FUZZ_CASES is the number of cases of a seed. Default: that of the target.
 """
 
 from __future__ import annotations
 
 import json
 import mmap
+import os
 import random
 import resource
 import sys
@@ -57,14 +60,15 @@ def run_seed(target: Target, seed: int, kept: InputFile | None = None) -> int:
     """The seed's cases; raises what the first bad one finds."""
     source = random.Random(f"{target.name} {seed}")
     before = peak_bytes()
-    for _ in range(target.cases_per_seed):
+    cases = int(os.environ.get("KCLI_FUZZ_CASES", target.cases_per_seed))
+    for _ in range(cases):
         data = target.generate(source, seed)
         if kept is not None:
             kept.keep(data)
         target.check(data)
     grown = peak_bytes() - before
     assert grown < GROWTH_BYTES, f"the cases of seed {seed} took {grown} bytes"
-    return target.cases_per_seed
+    return cases
 
 
 def main() -> None:

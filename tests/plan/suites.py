@@ -41,6 +41,7 @@ class Suite(NamedTuple):
 
 SUITES = (
     Suite("interop", ("tests/interop", "tests/groups", "tests/oracle"), runs=("kcli/__main__.py",)),
+    Suite("campaigns", ("tests/unit/test_campaigns.py",), runs=("kcli/__main__.py", "kspark", "tests/spark_jars")),
     Suite("interchange", ("tests/interchange",), runs=("kcli/__main__.py",)),
     Suite("dropin", ("tests/dropin",), runs=("kcli/__main__.py", "bin/kcli", "bin/kafka-tool")),
     Suite(

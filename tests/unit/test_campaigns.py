@@ -14,22 +14,46 @@ import pytest
 from tests.campaigns.__main__ import campaign_names
 from tests.campaigns.ledger import Ledger
 from tests.campaigns.runner import Campaign, run_campaign
+from tests.dropin.command_lines import LINES
+from tests.groups.scenario import RANGE, Member, Scenario, join, leave, step
+from tests.groups.scenarios import CONFLUENT
 from tests.plan.suites import Suite
 
+# Two members of one client join and leave: nobody waits for a session to end.
+SHORT_LIFE = Scenario(
+    "two come and go",
+    {"a": Member(CONFLUENT, RANGE), "b": Member(CONFLUENT, RANGE)},
+    (step("a joins", join("a")), step("b joins", join("b")), step("a leaves", leave("a"))),
+)
 # What makes a full seed, which takes minutes, one of seconds. All clients, and Kafka's tools, are tests/interop's own
 # business; with fewer records the first member of a group leaves nothing for the others, who then wait.
 SMALL: dict[str, dict[str, object]] = {
-    "client_scenarios": {"SUBJECTS": ("tests/scenarios/test_same_as_java.py",)},
+    "admin_races": {"SECONDS": 1.0},
+    "client_scenarios": {"SUBJECTS": ("tests/scenarios/test_contents.py::test_every_codec_in_one_partition",)},
+    "disk_faults": {"ROUNDS": 1},
+    "group_scenarios": {"ALL": (SHORT_LIFE,)},
+    # As many as tests/growth creates, where a planted leak is found.
+    "growth": {"ITEMS": 2_000},
     "interop": {"FULL_RECORDS": 10_000, "CLIENTS": ("confluent-kafka",), "VERSIONS": ()},
     "kill": {"KILLS": 1},
+    "machine_crash": {"ROUNDS": 1},
     # On the release build, one file of tests.
     "sanitized": {"COMMAND": ("bin/test",), "directories": lambda: ["tests/unit/plan/test_unsteady.py"]},
     "spark_faults": {"ROUNDS": 1},
-    "stress": {"SECONDS": 2.0},
+    "stress": {"SECONDS": 1.0},
     "suites": {"COMMAND": ("bin/test",), "SUITES": (Suite("unsteady", ("tests/unit/plan/test_unsteady.py",)),)},
 }
+# The command lines that `dropin` is left with: one that writes, two that read, one that fails.
+COMMAND_LINES = ("quick start: create", "quick start: describe", "list", "delete unknown")
 # With what environment. A process has one Spark session, which in this one is that of tests/spark.
-IN_A_PROCESS = {"spark_sources": {"KCLI_SPARK_CASES": "two topics|topics by row"}}
+IN_A_PROCESS = {"spark_sources": {"KCLI_SPARK_CASES": "two topics"}}
+# The smallest of these still take tens of seconds: the small size of the suite is without them.
+LONG = ("dropin", "group_scenarios", "interop", "spark_faults", "spark_sources")
+
+
+def registered() -> list[object]:
+    marks = {name: [pytest.mark.full_size] for name in LONG}
+    return [pytest.param(name, marks=marks.get(name, [])) for name in campaign_names()]
 
 
 @pytest.fixture
@@ -111,12 +135,16 @@ def test_only_seeds_of_unchanged_packages_count(
 
 # On a busy machine one takes minutes.
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", campaign_names())
+@pytest.mark.parametrize("name", registered())
 def test_registered_campaign_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCLI_FUZZ_BUILD", "here")
+    monkeypatch.setenv("KCLI_FUZZ_CASES", "200")
     module = importlib.import_module(f"tests.campaigns.{name}")
     for attribute, value in SMALL.get(name, {}).items():
         monkeypatch.setattr(module, attribute, value)
+    if name == "dropin":
+        for line in LINES.keys() - set(COMMAND_LINES):
+            monkeypatch.delitem(LINES, line)
     for path in module.PACKAGES:
         assert Path(path).exists(), f"{name} tests {path}, which is not there"
     if name in IN_A_PROCESS:
