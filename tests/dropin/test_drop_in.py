@@ -21,7 +21,12 @@ from tests.dropin.tools import JavaTools, Launchers
 # The first test has all command lines run, by both.
 pytestmark = [pytest.mark.needs("java", "mvn"), pytest.mark.timeout(900)]
 
-RUNS = [(version, name) for version in BOTH for name in names_of(version)]
+SMALL_VERSION = "4"
+RUNS = [
+    pytest.param(version, name, marks=[] if version == SMALL_VERSION else [pytest.mark.full_size])
+    for version in BOTH
+    for name in names_of(version)
+]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.interop.test_consumer_groups_tool import COMMANDS, prepare
 from tests.interop.test_consumer_groups_tool import without_ids as group_line
 
 # The first test has all command lines run, by both.
-pytestmark = [pytest.mark.needs("java", "mvn"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.needs("java", "mvn"), pytest.mark.full_size, pytest.mark.timeout(900)]
 
 VERSION = "4"
 TOOL = "kafka-consumer-groups.sh"

@@ -6,7 +6,7 @@ The invariants are checked by the player after each step, before either broker. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
 EXPECTED = listed()
 # A scenario mostly waits for sessions to end.
 SCENARIOS_AT_ONCE = 3
+SMALL_SCENARIOS = SCENARIOS[:1]
 Play: TypeAlias = Callable[[Scenario], Results]
 
 
@@ -36,11 +37,13 @@ class Played(NamedTuple):
 class Theatre:
     """Plays scenarios before both brokers, some at once; a failure is that of the test that asks for the results."""
 
-    def __init__(self, players: ThreadPoolExecutor, play_ours: Play, play_kafka: Play) -> None:
+    def __init__(
+        self, players: ThreadPoolExecutor, scenarios: Sequence[Scenario], play_ours: Play, play_kafka: Play
+    ) -> None:
         self._players = players
         self._play_ours = play_ours
         self._play_kafka = play_kafka
-        self.plays = {scenario.name: [self._play(scenario)] for scenario in SCENARIOS}
+        self.plays = {scenario.name: [self._play(scenario)] for scenario in scenarios}
 
     def _play(self, scenario: Scenario) -> Played:
         submit = self._players.submit
@@ -56,7 +59,7 @@ class Theatre:
 
 
 @pytest.fixture(scope="module")
-def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
+def theatre(tmp_path_factory: pytest.TempPathFactory, small_suites: frozenset[str]) -> Iterator[Theatre]:
     directory = tmp_path_factory.mktemp("groups")
     for name in ("classes", "ours", "kafka"):
         (directory / name).mkdir()
@@ -68,6 +71,7 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
     ):
         yield Theatre(
             players,
+            SMALL_SCENARIOS if "interop" in small_suites else SCENARIOS,
             lambda scenario: play(scenario, broker.port, directory / "ours", commands),
             lambda scenario: play(scenario, kafka.port, directory / "kafka", commands),
         )
@@ -76,13 +80,21 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
         assert "Traceback" not in broker.log()
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(scenario, marks=[] if scenario in SMALL_SCENARIOS else [pytest.mark.full_size])
+        for scenario in SCENARIOS
+    ],
+    ids=lambda scenario: scenario.name,
+)
 def test_scenario(scenario: Scenario, theatre: Theatre) -> None:
     while left := unlisted(scenario.name, *theatre.results(scenario), EXPECTED):
         assert len(theatre.plays[scenario.name]) < PLAYS, "\n".join(left)
         theatre.play_again(scenario)
 
 
+@pytest.mark.full_size
 def test_every_listed_difference_is_still_there(theatre: Theatre) -> None:
     differing = [
         (step, one)

@@ -75,7 +75,7 @@ def record_lines(printed: str) -> list[str]:
     return [line.rstrip() for line in printed.splitlines() if line.startswith("Offset:")]
 
 
-@pytest.fixture(scope="module", params=["3.9", "4"])
+@pytest.fixture(scope="module", params=[pytest.param("3.9", marks=pytest.mark.full_size), "4"])
 def exchange(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     """3.9 is shut down cleanly before it gets our segments, 4 is killed, and has to recover them."""
     directory = tmp_path_factory.mktemp(f"exchange-{request.param}")
@@ -186,6 +186,7 @@ def test_javas_consumer_reads_what_was_theirs_from_us(exchange: Exchange, tmp_pa
         assert broker.stop() == 0
 
 
+@pytest.mark.full_size
 def test_formats_of_old_from_a_cluster_that_was_killed(tmp_path: Path) -> None:
     topics = ("v0", "v1", "upgraded")
     with ZooKeeperKafka("2.8", tmp_path / "kafka", PROPERTIES) as kafka:

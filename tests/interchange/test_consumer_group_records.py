@@ -19,7 +19,7 @@ from tests.interchange.importing import broker_over, import_partitions
 from tests.interchange.test_consumer_offsets import put_files
 from tests.raw_client import RawClient
 
-pytestmark = pytest.mark.needs("java", "mvn", "setpriv")
+pytestmark = [pytest.mark.needs("java", "mvn", "setpriv"), pytest.mark.full_size]
 
 SETTINGS = {
     "offsets.topic.num.partitions": "1",

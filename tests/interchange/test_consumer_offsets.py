@@ -222,7 +222,7 @@ class Exchange:
         self.log = ""
 
 
-@pytest.fixture(scope="module", params=["3.9", "4"])
+@pytest.fixture(scope="module", params=[pytest.param("3.9", marks=pytest.mark.full_size), "4"])
 def exchange(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     directory = tmp_path_factory.mktemp(f"offsets-{request.param}")
     seen = Exchange()

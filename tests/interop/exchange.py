@@ -26,6 +26,8 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 3
 SHARED = "shared"
 CI_RECORDS = 30_000
+# With fewer the first member of a group leaves nothing for the others, who then wait.
+SMALL_RECORDS = 10_000
 # librdkafka makes batches of a million bytes, and no batch may be larger than a segment.
 SEGMENT_BYTES = 1_100_000
 SMALL_SEGMENT_BYTES = 64 * 1024

@@ -8,11 +8,16 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.apache_kafka import QUICK_START
 from tests.interop.series import Received, Series
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERSIONS = ("3.9", "4")
+SMALL_VERSIONS = ("4",)
+# As parameters of a test.
+VERSIONS_BY_SIZE = (pytest.param("3.9", marks=pytest.mark.full_size), "4")
 TIMEOUT_S = 240
 # Between what the console consumer prints of a record; no record has it.
 SEPARATOR = "|"

@@ -94,7 +94,7 @@ MODERN_COMMANDS = {
     "delete a consumer group": ("--delete", "--group", MODERN),
 }
 RUNS = [
-    *(("3.9", name) for name in COMMANDS),
+    *(pytest.param("3.9", name, marks=pytest.mark.full_size) for name in COMMANDS),
     *(("4", name) for name in COMMANDS),
     *(("4", f"{name}{when}") for when in ("", ", empty") for name in MODERN_COMMANDS),
 ]

@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from tests.broker_process import BrokerProcess
-from tests.interop.exchange import CI_RECORDS, Exchange, records_wanted
-from tests.interop.java_tools import VERSIONS
+from tests.interop.exchange import CI_RECORDS, SMALL_RECORDS, Exchange, records_wanted
+from tests.interop.java_tools import SMALL_VERSIONS, VERSIONS, VERSIONS_BY_SIZE
 from tests.interop.scenarios import CLIENTS
 
 pytestmark = pytest.mark.needs("java", "mvn")
@@ -28,9 +28,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture(scope="module")
-def exchange(broker: BrokerProcess, pool: ProcessPoolExecutor) -> Exchange:
+def exchange(broker: BrokerProcess, pool: ProcessPoolExecutor, small_suites: frozenset[str]) -> Exchange:
     """With everything written."""
-    exchange = Exchange(broker.bootstrap_server, pool, records_wanted(CI_RECORDS))
+    is_small = "interop" in small_suites
+    records = records_wanted(SMALL_RECORDS if is_small else CI_RECORDS)
+    exchange = Exchange(broker.bootstrap_server, pool, records, SMALL_VERSIONS if is_small else VERSIONS)
     exchange.create_topics()
     exchange.write_all()
     return exchange
@@ -41,11 +43,13 @@ def test_by_offset(exchange: Exchange, client: str) -> None:
     assert exchange.read_by_offset(client) > 0
 
 
+@pytest.mark.full_size
 @pytest.mark.parametrize("client", CLIENTS)
 def test_by_timestamp(exchange: Exchange, client: str) -> None:
     assert exchange.read_by_timestamp(client) > 0
 
 
+@pytest.mark.full_size
 @pytest.mark.parametrize("client", CLIENTS)
 def test_as_a_group(exchange: Exchange, client: str) -> None:
     assert exchange.read_as_group(client) > 0
@@ -55,7 +59,7 @@ def test_as_one_group_of_different_clients(exchange: Exchange) -> None:
     assert exchange.read_as_mixed_group() > 0
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS_BY_SIZE)
 def test_kafkas_own_tools(exchange: Exchange, version: str) -> None:
     assert exchange.read_with_java(version) > 0
 

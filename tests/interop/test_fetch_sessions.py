@@ -104,7 +104,9 @@ CONSUMERS: dict[str, type[KafkaPython] | type[Librdkafka] | type[Java]] = {
     "java": Java,
 }
 NEEDS_JAVA = pytest.mark.needs("java", "mvn")
-EVERY_CLIENT = pytest.mark.parametrize("name", ["kafka-python", "librdkafka", pytest.param("java", marks=NEEDS_JAVA)])
+EVERY_CLIENT = pytest.mark.parametrize(
+    "name", ["kafka-python", "librdkafka", pytest.param("java", marks=[NEEDS_JAVA, pytest.mark.full_size])]
+)
 
 
 def start_broker(directory: Path, **overrides: str) -> Broker:

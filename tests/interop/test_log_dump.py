@@ -19,7 +19,7 @@ from tests.broker_process import BrokerProcess
 from tests.cli.conftest import run_kcli
 from tests.interop import scenarios
 from tests.interop.consumer import TIMEOUT_S
-from tests.interop.java_tools import VERSIONS, JavaTools
+from tests.interop.java_tools import VERSIONS, VERSIONS_BY_SIZE, JavaTools
 from tests.interop.series import Series
 
 pytestmark = pytest.mark.needs("java", "mvn")
@@ -114,7 +114,7 @@ def test_it_prints_exactly_what_was_written(dumped: Dumped) -> None:
             assert [int(timestamp) for _, timestamp, _ in records] == [one.series.timestamp(n) for n in range(RECORDS)]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS_BY_SIZE)
 def test_kafkas_tool_prints_the_same(dumped: Dumped, version: str) -> None:
     tools = JavaTools(version)
     for arguments, suffixes in (

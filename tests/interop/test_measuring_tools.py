@@ -43,6 +43,7 @@ def test_producer_performance(broker: BrokerProcess) -> None:
     assert shape(ours(broker, "perf-test", "producer", *arguments, *warm_up)) == shape(theirs)
 
 
+@pytest.mark.full_size
 def test_consumer_performance(broker: BrokerProcess) -> None:
     ours(broker, "topics", "create", "read")
     ours(broker, "perf-test", "producer", "--topic", "read", "--num-records", "300", "--record-size", "50")
@@ -51,6 +52,7 @@ def test_consumer_performance(broker: BrokerProcess) -> None:
     assert shape(ours(broker, "perf-test", "consumer", *arguments)) == shape(theirs)
 
 
+@pytest.mark.full_size
 def test_end_to_end_latency(broker: BrokerProcess) -> None:
     arguments = ["--num-records", "3", "--producer-acks", "all", "--record-size", "20", "--record-key-size", "4"]
     theirs = JavaTools("4").run(
@@ -62,6 +64,7 @@ def test_end_to_end_latency(broker: BrokerProcess) -> None:
     assert digits.sub("N\tN", shaped) == digits.sub("N\tN", shape(theirs)).replace("latency-theirs", "latency-ours")
 
 
+@pytest.mark.full_size
 def test_verifiable_clients(broker: BrokerProcess) -> None:
     """Each side's consumer reads what the other side's producer has written."""
     server = ["--bootstrap-server", broker.bootstrap_server]

@@ -23,7 +23,7 @@ from tests.apache_kafka import QUICK_START, ROOT, ApacheKafka, reserved_ports
 from tests.broker_process import BrokerProcess
 from tests.metrics_scrape import Metrics, scrape
 
-pytestmark = pytest.mark.needs("java", "mvn")
+pytestmark = [pytest.mark.needs("java", "mvn"), pytest.mark.full_size]
 
 TIMEOUT_S = 60
 DOMAINS = ("kafka.server", "kafka.network", "kafka.controller", "kafka.log", "kafka.coordinator.group")

@@ -204,7 +204,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         yield Script(client).run()
 
 
-@pytest.mark.parametrize("version", ["39", "4"])
+@pytest.mark.parametrize("version", [pytest.param("39", marks=pytest.mark.full_size), "4"])
 def test_apache_kafka_answers_the_same(version: str, ours: Answers, request: pytest.FixtureRequest) -> None:
     kafka: ApacheKafka = request.getfixturevalue(f"apache_kafka_{version}")
     with RawClient(kafka.port) as client:

@@ -14,7 +14,7 @@ from kcore.client.admin.client_quotas import QuotaChange
 from kcore.client.admin.topics import NewTopic
 from kcore.client.cluster_client import ClusterClient
 from tests.broker_process import BrokerProcess
-from tests.interop.java_tools import VERSIONS, JavaTools
+from tests.interop.java_tools import VERSIONS_BY_SIZE, JavaTools
 
 CONFIG_COMMAND = "kafka.admin.ConfigCommand"
 VALUE = b"x" * 50_000
@@ -103,7 +103,7 @@ def test_a_consumer_is_throttled_told_and_gets_everything(broker: BrokerProcess)
 
 @pytest.mark.needs("java", "mvn")
 @pytest.mark.parametrize("broker", ["native"], indirect=True)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS_BY_SIZE)
 def test_kafka_configs_sets_shows_and_removes_quotas(broker: BrokerProcess, version: str) -> None:
     tools = JavaTools(version)
 

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker_process import BrokerProcess
 from tests.interop import scenarios
 from tests.interop.consumer import TIMEOUT_S
-from tests.interop.java_tools import VERSIONS, JavaTools
+from tests.interop.java_tools import VERSIONS_BY_SIZE, JavaTools
 from tests.interop.series import Numbers, ReadBack, Series
 
 RECORDS = 9_000
@@ -28,7 +28,9 @@ IDEMPOTENT = {
     "kafka-python": {"enable_idempotence": True},
     "aiokafka": {"enable_idempotence": True},
 }
-ENDS = pytest.mark.parametrize("kill", [False, True], ids=["clean", "kill -9"])
+ENDS = pytest.mark.parametrize(
+    "kill", [pytest.param(False, marks=pytest.mark.full_size), True], ids=["clean", "kill -9"]
+)
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def test_idempotent_producers_go_on(broker: BrokerProcess, kill: bool) -> None:
 
 
 @pytest.mark.needs("java", "mvn")
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS_BY_SIZE)
 def test_kafkas_perf_producer_goes_on(broker: BrokerProcess, version: str) -> None:
     """It is idempotent by default; its throughput is bounded so that it is in the midst of it."""
     server = broker.bootstrap_server

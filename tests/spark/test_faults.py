@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark.faults.rounds import BROKER, DRIVER, WORKER, Rounds
 
-pytestmark = [pytest.mark.needs("java"), pytest.mark.release_build, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.needs("java"), pytest.mark.release_build, pytest.mark.timeout(900), pytest.mark.full_size]
 
 
 def test_nothing_is_lost_or_twice_under_faults(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.interop.admin_scenario.step import Step
 
 pytestmark = [
     pytest.mark.needs("java", "mvn", "setpriv"),
+    pytest.mark.full_size,
     # AlterConfigs is asked for on purpose.
     pytest.mark.filterwarnings("ignore:alter_configs has been deprecated"),
 ]

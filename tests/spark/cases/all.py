@@ -40,6 +40,16 @@ QUICK_NAMES = (
     "headers by row",
     "a value of another type",
 )
+# And of these the ones of the small size of the suite (tests/plan/suites.py).
+SMALL_NAMES = (
+    "headers, repeated, empty and null",
+    "two topics",
+    "from offsets to offsets",
+    "a count",
+    "a restart with more",
+    "topics by row",
+    "transactions",
+)
 QUICK = [case for case in CASES if case.name in QUICK_NAMES]
 # And these before Apache Kafka.
 QUICK_BEFORE_KAFKA_NAMES = ("what was deleted is missed at an offset", "transactions", "a transaction that is open")
