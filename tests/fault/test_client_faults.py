@@ -14,7 +14,7 @@ from tests.campaigns import client_faults
 from tests.fault.bad_network.cuts import Cuts
 from tests.fault.bad_network.site import Site
 
-SEEDS = range(40)
+SEEDS = range(16)
 EVERY_NTH_CUT = 97
 
 

@@ -8,10 +8,13 @@ from tests.growth.churns import KINDS
 from tests.growth.soak import soak
 
 ITEMS = 2000
+SMALL_KINDS = ("topics", "classic-groups", "connections")
 
 
 @pytest.mark.release_build
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in SMALL_KINDS else [pytest.mark.full_size]) for kind in KINDS]
+)
 def test_forgotten_items_leave_no_memory_behind(kind: str) -> None:
     soak(kind, ITEMS).check()
 

@@ -49,7 +49,8 @@ def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(
-    scope="module", params=["ours", pytest.param("apache_kafka_39", marks=pytest.mark.needs("java", "mvn"))]
+    scope="module",
+    params=["ours", pytest.param("apache_kafka_39", marks=[pytest.mark.needs("java", "mvn"), pytest.mark.full_size])],
 )
 def server(request: pytest.FixtureRequest) -> str:
     if request.param == "ours":

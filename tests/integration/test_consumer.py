@@ -12,6 +12,7 @@ from typing import Any
 
 import confluent_kafka
 import pytest
+from _pytest.mark.structures import ParameterSet
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kcore.client.aio.consumer import AsyncConsumer
@@ -39,11 +40,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" not in metafunc.fixturenames:
         return
     if "protocol" not in metafunc.fixturenames:
-        metafunc.parametrize("server", SERVERS, indirect=True, scope="module")
+        metafunc.parametrize("server", [sized(server) for server in SERVERS], indirect=True, scope="module")
         return
-    served = [(server, CLASSIC) for server in SERVERS]
-    served += [(server, CONSUMER) for server in SERVERS if "3.9" not in server]
+    served = [sized(server, CLASSIC) for server in SERVERS]
+    served += [sized(server, CONSUMER) for server in SERVERS if "3.9" not in server]
     metafunc.parametrize(("server", "protocol"), served, indirect=["server"], scope="module")
+
+
+def sized(server: str, *protocol: str) -> ParameterSet:
+    """The small size of the suite asks one version of Apache Kafka."""
+    return pytest.param(server, *protocol, marks=[pytest.mark.full_size] if "3.9" in server else [])
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,9 @@ PARTITIONS = 2
 Row = tuple[str, int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
-@pytest.fixture(params=["ours", pytest.param("apache_kafka_39", marks=pytest.mark.needs("java", "mvn"))])
+@pytest.fixture(
+    params=["ours", pytest.param("apache_kafka_39", marks=[pytest.mark.needs("java", "mvn"), pytest.mark.full_size])]
+)
 def server(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "ours":
         with EmbeddedBroker() as broker:

@@ -31,7 +31,7 @@ VERSIONS = range(10)
 Script = Callable[[Stage], None]
 
 
-@pytest.fixture(scope="module", params=["3.9", "4"])
+@pytest.fixture(scope="module", params=[pytest.param("3.9", marks=pytest.mark.full_size), "4"])
 def ports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[int]]:
     """Apache Kafka's port and ours, both ready for groups and with one topic."""
     directory: Path = tmp_path_factory.mktemp("groups")

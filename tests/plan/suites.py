@@ -40,8 +40,20 @@ class Suite(NamedTuple):
 
 
 SUITES = (
-    Suite("interop", ("tests/interop", "tests/groups", "tests/oracle"), runs=("kcli/__main__.py",)),
+    Suite(
+        "interop",
+        ("tests/interop", "tests/groups", "tests/oracle", "tests/integration/test_group_requests_against_kafka.py"),
+        runs=("kcli/__main__.py",),
+    ),
+    Suite(
+        "clients",
+        (
+            "tests/scenarios",
+            *(f"tests/integration/{name}.py" for name in ("test_consumer", "test_fetcher", "test_admin")),
+        ),
+    ),
     Suite("campaigns", ("tests/unit/test_campaigns.py",), runs=("kcli/__main__.py", "kspark", "tests/spark_jars")),
+    Suite("growth", ("tests/growth",)),
     Suite("interchange", ("tests/interchange",), runs=("kcli/__main__.py",)),
     Suite("dropin", ("tests/dropin",), runs=("kcli/__main__.py", "bin/kcli", "bin/kafka-tool")),
     Suite(

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from _pytest.compat import NOTSET
+from _pytest.mark.structures import ParameterSet
 
 from tests.apache_kafka import ApacheKafka
 from tests.conftest import APACHE_KAFKA, require
@@ -59,17 +60,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     needs = {need for marker in metafunc.definition.iter_markers("serves") for need in marker.args}
     names = [name for name in WHOLE or NAMES if name in SERVES and needs <= SERVES[name]]
     if "flavour" not in metafunc.fixturenames:
-        metafunc.parametrize("cluster", names, indirect=True, scope="session")
+        metafunc.parametrize("cluster", [sized(name) for name in names], indirect=True, scope="session")
         return
     marker = metafunc.definition.get_closest_marker("flavours")
     wanted = marker.args if marker is not None else (*CLASSIC, *CONSUMER)
     pairs = [
-        (name, flavour)
+        sized(name, flavour)
         for name in names
         for flavour in wanted
         if flavour in CLASSIC or CONSUMER_PROTOCOL in SERVES[name]
     ]
     metafunc.parametrize(("cluster", "flavour"), pairs, indirect=["cluster"], scope="session")
+
+
+def sized(name: str, *flavour: str) -> ParameterSet:
+    """The small size of the suite asks one version of Apache Kafka."""
+    return pytest.param(name, *flavour, marks=[pytest.mark.full_size] if name == KAFKA_39 else [])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

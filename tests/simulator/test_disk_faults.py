@@ -8,9 +8,9 @@ from tests.simulator.durability import Mode
 from tests.simulator.faulty_life import FaultyLife
 
 SEEDS = {
-    Mode.EVERY_MESSAGE: [1, 2, 3, 4],
-    Mode.GROUP_COMMIT: [1, 2, 3, 4],
-    Mode.DEFAULT: [1, 2, 3, 4],
+    Mode.EVERY_MESSAGE: [1, 2],
+    Mode.GROUP_COMMIT: [1, 2],
+    Mode.DEFAULT: [1, 2],
 }
 
 
