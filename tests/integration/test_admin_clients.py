@@ -20,7 +20,7 @@ from kafka.admin import NewPartitions as PyNewPartitions
 from kafka.errors import InvalidUpdateVersionError
 
 from tests.broker_process import BrokerProcess
-from tests.interop.java_tools import VERSIONS, JavaTools
+from tests.interop.java_tools import VERSIONS, VERSIONS_BY_SIZE, JavaTools
 
 TIMEOUT_S = 60
 ELECTION_NOT_NEEDED = 84
@@ -198,7 +198,7 @@ def test_kafka_python_asks_for_everything(broker: BrokerProcess) -> None:
 
 
 @NEEDS_JAVA
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSIONS_BY_SIZE)
 def test_the_tools_of_apache_kafka(broker: BrokerProcess, version: str, tmp_path: Path) -> None:
     server, topic = ("--bootstrap-server", broker.bootstrap_server), f"toolbox-{version}"
     filled_topic(broker.bootstrap_server, topic)

@@ -122,6 +122,7 @@ def configs_tool(port: int, *arguments: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+@pytest.mark.full_size
 def test_kafka_s_own_tool_says_the_same(ports: tuple[int, int], clients: list[RawClient]) -> None:
     alter = ("--alter", "--entity-type", "groups", "--entity-name", NAME, "--add-config", f"{SESSION}=51000")
     kafka, ours = (configs_tool(port, *alter) for port in ports)

@@ -66,6 +66,7 @@ def test_java_and_librdkafka_share_a_group(broker: BrokerProcess) -> None:
         assert not any("ERROR" in line for member in members for line in member.errors)
 
 
+@pytest.mark.full_size
 def test_a_static_java_member_restarts_without_a_rebalance(tmp_path: Path) -> None:
     """A session that outlasts the start of a Java process, however busy the machine is."""
     settings = {**SETTINGS, "group.consumer.session.timeout.ms": "60000"}
@@ -92,6 +93,7 @@ def test_a_static_java_member_restarts_without_a_rebalance(tmp_path: Path) -> No
         assert len(after.members) == 2
 
 
+@pytest.mark.full_size
 def test_a_group_of_java_changes_its_protocol_while_it_runs(broker: BrokerProcess) -> None:
     """From the classic protocol, with the cooperative assignor, to the consumer protocol, and back."""
     assignor = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
@@ -119,6 +121,7 @@ def places(**topics: int) -> set[Place]:
     return {(name.replace("_", "-"), number) for name, count in topics.items() for number in range(count)}
 
 
+@pytest.mark.full_size
 def test_java_leaves_its_pattern_to_the_broker(broker: BrokerProcess) -> None:
     """A SubscriptionPattern is matched with whole names; who wants another has it; one that is none is an error."""
     with RawClient(broker.port) as client, PatternConsumers(broker.bootstrap_server, "g") as java:
@@ -142,6 +145,7 @@ def test_java_leaves_its_pattern_to_the_broker(broker: BrokerProcess) -> None:
         assert java.owned["a"] == places(payments=2)
 
 
+@pytest.mark.full_size
 def test_members_of_different_patterns_share_what_both_match(tmp_path: Path) -> None:
     """Two of Java and one of librdkafka; a topic that appears is found when all patterns are matched again."""
     settings = {**SETTINGS, "kcli.group.pattern.min.refresh.interval.ms": "500"}

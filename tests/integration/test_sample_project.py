@@ -13,7 +13,9 @@ from tests.leftovers import Leftovers
 PROJECT = Path(__file__).with_name("sample_project")
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "arguments", [(), pytest.param(("-n", "2"), marks=pytest.mark.full_size)], ids=["alone", "xdist"]
+)
 def test_it_passes_and_leaves_nothing(
     installed: Installation, leftovers: Leftovers, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -26,6 +28,7 @@ def test_it_passes_and_leaves_nothing(
     assert [name for name in leftovers.files() if not name.startswith("pytest-of")] == []
 
 
+@pytest.mark.full_size
 def test_the_scope_of_the_shared_broker_is_an_option(
     installed: Installation, leftovers: Leftovers, tmp_path: Path
 ) -> None:
@@ -42,6 +45,7 @@ def test_the_scope_of_the_shared_broker_is_an_option(
         installed.run_pytest(leftovers, tmp_path, "-q", "-o", "kcli_broker_properties=num.partitions")
 
 
+@pytest.mark.full_size
 def test_the_client_library_is_an_option(installed: Installation, leftovers: Leftovers, tmp_path: Path) -> None:
     (tmp_path / "test_client.py").write_text(
         "def test_client(kcli_producer, kcli_consumer):\n"

@@ -28,6 +28,7 @@ def test_the_definitions_are_what_apache_kafka_says(checkout: Path) -> None:
     assert json.loads(run_java(checkout, "DumpClientDefinitions.java")) == expected
 
 
+@pytest.mark.full_size
 def test_the_verdicts_are_what_apache_kafka_says(checkout: Path) -> None:
     cases = json.loads((VECTORS / f"client-verdicts-{VERSION}.json").read_text())
     lines = ["\t".join([client, *(part for row in rows.items() for part in row)]) for client, rows, _ in cases]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.needs("java", "mvn")
 CLIENTS = "org.apache.kafka.common.message"
 COORDINATOR = "org.apache.kafka.coordinator.group.generated"
 # The last ZooKeeper release has all the old versions, the newest one all the new ones.
-RELEASES = ("3.9", "4")
+RELEASES = (pytest.param("3.9", marks=pytest.mark.full_size), "4")
 NEW_IN_4 = {
     ("ListOffsets", 10),
     ("Metadata", 13),

@@ -16,8 +16,13 @@ import pytest
 
 from tests.plan.durations import UNKNOWN_S, read_durations
 
-# Directory -> one unit. A worker that plays tests/spark has a Spark session of its own.
-UNITS = ("tests/spark/",)
+# The beginning of a file's path -> its unit. A worker that plays tests/spark has a Spark session of its own, and what
+# pip has installed serves the two other files.
+UNITS = {
+    "tests/spark/": "spark",
+    "tests/integration/test_sample_project.py": "installed",
+    "tests/integration/test_testing_page.py": "installed",
+}
 # Files whose tests share nothing that is dear to start: every test function, with its parameters, is a unit.
 DIVIDED = ("tests/unit/test_campaigns.py",)
 
@@ -26,7 +31,7 @@ def unit_of(nodeid: str) -> str:
     name = nodeid.partition("::")[0]
     if name in DIVIDED:
         return nodeid
-    return next((unit for unit in UNITS if name.startswith(unit)), name)
+    return next((unit for start, unit in UNITS.items() if name.startswith(start)), name)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

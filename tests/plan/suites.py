@@ -20,6 +20,11 @@ CAMPAIGN = "suites"
 # Every native module is made with the one, every test with the libraries that the other names.
 ALWAYS = ("setup.py", "pyproject.toml", "tests/kafka_jars", "bin/kafka-jars", "bin/kafka-run", "bin/maven-jars")
 
+REQUESTS_OF_OTHERS = (
+    *("test_admin_clients", "test_group_configs_against_kafka", "test_group_requests_against_kafka"),
+    "test_java_consumer_groups",
+)
+
 
 class Suite(NamedTuple):
     """`paths` are its test files and directories; `runs` is what they run besides what they import."""
@@ -42,7 +47,10 @@ class Suite(NamedTuple):
 SUITES = (
     Suite(
         "interop",
-        ("tests/interop", "tests/groups", "tests/oracle", "tests/integration/test_group_requests_against_kafka.py"),
+        (
+            *("tests/interop", "tests/groups", "tests/oracle"),
+            *(f"tests/integration/{name}.py" for name in REQUESTS_OF_OTHERS),
+        ),
         runs=("kcli/__main__.py",),
     ),
     Suite(
@@ -53,6 +61,11 @@ SUITES = (
         ),
     ),
     Suite("campaigns", ("tests/unit/test_campaigns.py",), runs=("kcli/__main__.py", "kspark", "tests/spark_jars")),
+    Suite(
+        "installed",
+        ("tests/integration/test_sample_project.py", "tests/integration/test_testing_page.py"),
+        runs=("kcore/testing", "tests/integration/sample_project", "docs/testing.md", "README.md", "MANIFEST.in"),
+    ),
     Suite("growth", ("tests/growth",)),
     Suite("interchange", ("tests/interchange",), runs=("kcli/__main__.py",)),
     Suite("dropin", ("tests/dropin",), runs=("kcli/__main__.py", "bin/kcli", "bin/kafka-tool")),

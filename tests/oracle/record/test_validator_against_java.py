@@ -126,6 +126,7 @@ def stored(records: bytes) -> tuple[dict[str, int], bytes]:
     return {name: field(records, name) for name in names}, decompressed(records[22] & 7, records[HEADER_BYTES:])
 
 
+@pytest.mark.full_size
 @pytest.mark.needs("java", "mvn")
 def test_kafkas_log_validator_comes_to_the_same(checkout: Path) -> None:
     cases = generated_cases()
