@@ -20,7 +20,10 @@ def test_forgotten_items_leave_no_memory_behind(kind: str) -> None:
 
 
 @pytest.mark.release_build
-@pytest.mark.parametrize(("leak", "measure"), [("objects", "python_blocks"), ("native", "native_bytes")])
+@pytest.mark.parametrize(
+    ("leak", "measure"),
+    [pytest.param("objects", "python_blocks", marks=pytest.mark.full_size), ("native", "native_bytes")],
+)
 def test_a_planted_leak_is_found(leak: str, measure: str) -> None:
     growth = soak("topics", ITEMS, {"planted.leak": leak})
     assert measure in growth.excesses()

@@ -107,6 +107,7 @@ def test_the_pipeline_of_the_demo(
     assert picture.read_text().count('fill="#4878a8"') >= 18, "a bar for each hour of the day with flights"
 
 
+@pytest.mark.full_size
 def test_the_python_of_the_guide(
     spark: SparkSession,
     published: Published,

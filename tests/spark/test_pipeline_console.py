@@ -55,6 +55,7 @@ def example(broker: EmbeddedBroker, checkout: Path, tmp_path: Path) -> Example:
     return Example(broker, checkout, tmp_path)
 
 
+@pytest.mark.full_size
 @pytest.mark.timeout(900)  # A JVM comes and goes, on whatever machine.
 def test_rows_are_above_the_live_view_on_a_terminal(example: Example) -> None:
     master, terminal = pty.openpty()
@@ -95,7 +96,7 @@ def test_rows_are_above_the_live_view_on_a_terminal(example: Example) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("output", ["table", "jsonl"])
+@pytest.mark.parametrize("output", ["table", pytest.param("jsonl", marks=pytest.mark.full_size)])
 def test_rows_are_printed_where_there_is_no_terminal(example: Example, output: str) -> None:
     example.path.write_text(example.text + 'trigger = "available-now"\n')
     done = subprocess.run(
@@ -117,7 +118,7 @@ def test_rows_are_printed_where_there_is_no_terminal(example: Example, output: s
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("command", ["check", pytest.param("run", marks=pytest.mark.full_size)])
 def test_all_mistakes_are_reported_in_one_run(broker: EmbeddedBroker, example: Example, command: str) -> None:
     missing = f"{example.topic}s"
     for right, wrong in (

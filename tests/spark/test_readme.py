@@ -28,6 +28,7 @@ def path_without_java(directory: Path) -> str:
     return str(directory)
 
 
+@pytest.mark.full_size
 @pytest.mark.timeout(900)  # A JVM comes and goes, on whatever machine.
 def test_the_example_runs_without_java(broker: EmbeddedBroker, checkout: Path, tmp_path: Path) -> None:
     (example,) = EXAMPLE.findall((checkout / "README.md").read_text())
