@@ -205,7 +205,15 @@ APPEND_CASES = [(name, case) for name in ("write", "sync") for case in CASES] + 
 ]
 
 
-@pytest.mark.parametrize(("name", "case"), APPEND_CASES, ids=case_id)
+def by_size(cases: Sequence[tuple[str, Case]]) -> list[object]:
+    """As parameters of a test: the small size of the suite is without the clients in Python."""
+    return [
+        pytest.param(name, case, marks=[] if case.client == "confluent" else [pytest.mark.full_size])
+        for name, case in cases
+    ]
+
+
+@pytest.mark.parametrize(("name", "case"), by_size(APPEND_CASES), ids=case_id)
 def test_an_append_that_fails_is_not_acknowledged(tmp_path: Path, name: str, case: Case) -> None:
     fault, client = APPENDS[name], case.client
     with scene(tmp_path, {**fault.properties, "kcli.fast.path.enable": case.fast_path}) as staged:
@@ -274,7 +282,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_directory(tmp_path: Path, 
 READS = [("pread", case) for case in CASES] + [("sendfile", case) for case in CASES if case.fast_path == "true"]
 
 
-@pytest.mark.parametrize(("operation", "case"), READS, ids=case_id)
+@pytest.mark.parametrize(("operation", "case"), by_size(READS), ids=case_id)
 def test_a_read_that_fails_is_an_error_and_keeps_nobody_from_the_other_directory(
     tmp_path: Path, operation: str, case: Case
 ) -> None:

@@ -88,7 +88,9 @@ def create_topic(servers: str, name: str = TOPIC) -> None:
 
 
 @pytest.mark.parametrize("fast_path", ["true", "false"])
-@pytest.mark.parametrize("client", SENDERS)
+@pytest.mark.parametrize(
+    "client", [pytest.param(name, marks=[] if name == "confluent" else [pytest.mark.full_size]) for name in SENDERS]
+)
 def test_a_full_disk_refuses_and_takes_records_again(small: FullableFileSystem, client: str, fast_path: str) -> None:
     with BrokerProcess(small.path / "data", {**PROPERTIES, "kcli.fast.path.enable": fast_path}) as broker:
         servers = broker.bootstrap_server

@@ -110,7 +110,10 @@ class Recorder:
         self._wall_s[name] += report.duration
         self._cpu_s[name] += getattr(report, "cpu_s", 0.0)
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        # An interrupted run has played only parts of some files.
+        if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            return
         # A suite of small size says nothing about its full size.
         measured = {
             name: (wall_s, self._cpu_s[name])

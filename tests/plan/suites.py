@@ -66,6 +66,7 @@ SUITES = (
         ("tests/integration/test_sample_project.py", "tests/integration/test_testing_page.py"),
         runs=("kcore/testing", "tests/integration/sample_project", "docs/testing.md", "README.md", "MANIFEST.in"),
     ),
+    Suite("faults", ("tests/fault",)),
     Suite("growth", ("tests/growth",)),
     Suite("interchange", ("tests/interchange",), runs=("kcli/__main__.py",)),
     Suite("dropin", ("tests/dropin",), runs=("kcli/__main__.py", "bin/kcli", "bin/kafka-tool")),

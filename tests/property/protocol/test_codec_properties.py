@@ -84,7 +84,7 @@ def decode_or_none(message_type: MessageType, version: int, data: bytes) -> Mess
 
 
 @given(messages())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_what_is_written_is_read(case: tuple[MessageType, int, dict[str, Any]]) -> None:
     message_type, version, fields = case
     data = message_type.encode(version, fields)
@@ -94,7 +94,7 @@ def test_what_is_written_is_read(case: tuple[MessageType, int, dict[str, Any]]) 
 
 
 @given(st.sampled_from(CASES), st.binary(max_size=200))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_any_bytes_are_a_message_or_a_clean_error(case: tuple[MessageType, int], data: bytes) -> None:
     message_type, version = case
     message = decode_or_none(message_type, version, data)
@@ -105,7 +105,7 @@ def test_any_bytes_are_a_message_or_a_clean_error(case: tuple[MessageType, int],
 
 
 @given(messages(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_one_changed_byte_does_no_harm(case: tuple[MessageType, int, dict[str, Any]], data: st.DataObject) -> None:
     message_type, version, fields = case
     changed = bytearray(message_type.encode(version, fields) or b"\x00")
