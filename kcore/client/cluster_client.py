@@ -119,11 +119,6 @@ class ClusterClient(Requester):
 
         return self.retrying(attempt)
 
-    def forget_leader(self, topic: str) -> None:
-        """The next look-up asks the cluster: what is remembered of the topic has proved wrong."""
-        topics = {name: known for name, known in self.cluster.topics.items() if name != topic}
-        self.cluster = self.cluster._replace(topics=topics)
-
     def group_coordinator(self, group_id: str) -> Node:
         """The broker that coordinates a group."""
 

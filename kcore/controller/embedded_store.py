@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 FILE_NAME = "__cluster_metadata.sqlite"
 UNFINISHED_SUFFIX = ".new"
 FORMAT_VERSION = 2
-FORMAT_WITHOUT_CHECKSUMS = 1
 # "kmds" in ASCII, in the header of the file.
 APPLICATION_ID = 0x6B6D6473
 TOPIC_ID_BYTES = 16

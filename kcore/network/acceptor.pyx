@@ -15,7 +15,7 @@ from kcore.network.connection_quotas cimport (
     CONNECTION_TOO_MANY, CONNECTION_TOO_SOON, ConnectionQuotas, ConnectionVerdict,
 )
 from kcore.network.endpoint cimport Endpoint, endpoint_from_address, sockaddr, sockaddr_storage, socklen_t
-from kcore.network.listener cimport SocketOptions, open_listener, set_connection_options
+from kcore.network.listener cimport open_listener, set_connection_options
 from kcore.network.network_report cimport REPORT_ERROR, REPORT_INFO, report
 from kcore.network.processor cimport MAX_LISTENERS, Processor
 from kcore.network.processor_inbox cimport inbox_wake

@@ -16,7 +16,7 @@ Concurrency: a connection belongs to its processor's thread.
 """
 
 from libc.errno cimport EIO
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove
 from kcore.network.memory_pool cimport UNCOUNTED_BYTES, MemoryPool

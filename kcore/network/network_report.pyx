@@ -7,7 +7,7 @@ a minute for each rule that it broke (`kcore.logger`), so that one that sends ru
 from libc.stdint cimport int32_t, int64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free
-from kcore.network.endpoint cimport ENDPOINT_TEXT_SIZE, Endpoint, endpoint_host, endpoint_text
+from kcore.network.endpoint cimport Endpoint, endpoint_host, endpoint_text
 from kcore.platform.sync cimport atomic_add_32, atomic_add_64, atomic_load_64
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 

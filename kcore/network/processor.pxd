@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from kcore.network.connection cimport Connection
 from kcore.network.connection_quotas cimport ConnectionQuotas
 from kcore.network.connection_table cimport ConnectionTable
-from kcore.network.dispatch cimport DispatchEntry, DispatchTable, Disposition, NativeRequest
+from kcore.network.dispatch cimport DispatchTable, Disposition, NativeRequest
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.processor_inbox cimport Inbox, ProcessorMessage
 from kcore.network.receive_buffer cimport BufferPool

@@ -25,9 +25,8 @@ Concurrency: all state belongs to the loop's thread, except the inbox (its own l
 `draining`. Nothing here waits for a lock that is held across a system call, nor for the GIL.
 """
 
-from libc.errno cimport EINTR, errno
+from libc.errno cimport errno
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy
 from kcore.metrics.histogram cimport count
 from kcore.network.connection cimport (
@@ -40,7 +39,7 @@ from kcore.network.connection_table cimport (
     table_add, table_any, table_find, table_free, table_init, table_list, table_remove, table_touch, table_unlist,
 )
 from kcore.network.dispatch cimport (
-    CLOSE, DELAYED, DISPATCH_SIZE, RESPONDED, TO_HANDLER, DispatchEntry, DispatchTable, Disposition, NativeRequest,
+    DELAYED, DISPATCH_SIZE, RESPONDED, TO_HANDLER, DispatchEntry, DispatchTable, Disposition, NativeRequest,
 )
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.memory_pool cimport is_granted

@@ -1,6 +1,6 @@
 """What other threads hand to a processor."""
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from kcore.network.endpoint cimport Endpoint
 from kcore.network.response cimport Response
 from kcore.platform.sync cimport pthread_mutex_t

@@ -5,7 +5,7 @@
 The header of ApiVersions follows the same rule as every other request; only its response header differs.
 """
 
-from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, uint8_t, uint32_t
 from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, read_unsigned_varint, take
 from kcore.network.dispatch cimport DISPATCH_SIZE, DispatchEntry, NativeRequest
 

@@ -7,7 +7,7 @@ Concurrency: one writer and one reader without a lock. The writer publishes an e
 it back by raising `taken`. Memory is made once, before `takes_all` or `slow_ns` are first set, and stays.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 from kcore.metrics.histogram cimport count

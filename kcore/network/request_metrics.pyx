@@ -11,7 +11,7 @@ Concurrency: a processor's RequestMetrics has one writer and needs no locked ins
 handlers, reapers and processors alike: with atomic additions.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdint cimport int16_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 from kcore.metrics.histogram cimport (

@@ -4,7 +4,7 @@ The first four bytes, the frame's length, are the network's: `response_bytes` le
 writes them from the sum of the parts.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 # `error` is 0, or the negated errno with which the file could not be read.
 ctypedef void (*PartRelease)(void* owner, int error) noexcept nogil
@@ -45,8 +45,6 @@ cdef inline void response_reset(Response* response) noexcept nogil:
 # A writable run of `size` bytes at the end of the response, merged with a preceding byte run where it fits; NULL without memory.
 # The pointer is good until the next call on this response.
 cdef uint8_t* response_bytes(Response* response, size_t size) noexcept nogil
-# Makes room for `size` bytes in all at the end, so that smaller runs that follow neither move nor allocate.
-cdef bint response_reserve(Response* response, size_t size) noexcept nogil
 cdef bint response_file(Response* response, int descriptor, int64_t position, int64_t size_bytes,
                         PartRelease release, void* owner) noexcept nogil
 # What the length prefix will say: all parts without the four bytes of the prefix itself.

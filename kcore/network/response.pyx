@@ -112,10 +112,6 @@ cdef uint8_t* response_bytes(Response* response, size_t size) noexcept nogil:
     return part.data + part.size_bytes - size
 
 
-cdef bint response_reserve(Response* response, size_t size) noexcept nogil:
-    return run_with_room(response, size) != NULL
-
-
 cdef bint response_file(Response* response, int descriptor, int64_t position, int64_t size_bytes,
                         PartRelease release, void* owner) noexcept nogil:
     cdef ResponsePart* part

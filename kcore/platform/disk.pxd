@@ -4,7 +4,7 @@ Every operation runs without the GIL, raises nothing and returns a value >= 0, o
 no `os` function: the real table, the in-memory one and the failing one exchange the machine, not the code.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "<sys/uio.h>" nogil:
     struct iovec:

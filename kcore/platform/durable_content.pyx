@@ -9,7 +9,6 @@ A write that was overwritten before the loss survives with the newer bytes: the 
 Concurrency: the disk's lock is held by whoever calls.
 """
 
-from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.string cimport string

@@ -8,7 +8,7 @@ old name or the new one. Directories are independent of each other, which is mor
 Concurrency: the disk's lock is held by whoever calls.
 """
 
-from libc.errno cimport EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY
+from libc.errno cimport EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport strchr

@@ -4,7 +4,7 @@ Rule of the house: never acquire the GIL while holding one of these locks, and t
 with the GIL released. The lock order stands in ARCHITECTURE.md.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
 cdef extern from "<time.h>" nogil:
     struct timespec:

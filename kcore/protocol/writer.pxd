@@ -3,7 +3,7 @@
 `reserve` is the only place that grows the buffer; every write goes through it. The owner of a Writer frees `data`.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
@@ -72,11 +72,3 @@ cdef inline int write_bytes(Writer* writer, const void* bytes, size_t size) exce
     if size:
         memcpy(reserve(writer, size), bytes, size)
     return 0
-
-
-cdef inline size_t unsigned_varint_size(uint32_t value) noexcept nogil:
-    cdef size_t size = 1
-    while value >= 0x80:
-        value >>= 7
-        size += 1
-    return size

@@ -1,6 +1,6 @@
 """One operation that waits for a condition or its time-out."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from kcore.platform.sync cimport pthread_mutex_t
 from kcore.purgatory.timing_wheel cimport TimerEntry
 

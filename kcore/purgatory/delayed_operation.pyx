@@ -5,7 +5,7 @@ claimed; it is the first in the order of locks. References are held by the maker
 the timing wheel.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memset
 from kcore.platform.sync cimport (
     atomic_add_32, atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, pthread_mutex_destroy,

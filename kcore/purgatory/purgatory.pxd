@@ -5,7 +5,7 @@ An operation is watched under one or more 64-bit keys. Whoever changes what a ke
 completed it, under no lock of the purgatory.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from kcore.platform.sync cimport pthread_cond_t, pthread_mutex_t
 from kcore.purgatory.delayed_operation cimport DelayedOperation
 from kcore.purgatory.timing_wheel cimport TimerEntry, TimingWheel

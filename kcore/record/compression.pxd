@@ -1,6 +1,6 @@
 """Codecs without the GIL: the system's libz, libzstd and liblz4 opened at run time, snappy by hand."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 
 cdef enum Codec:
     CODEC_NONE = 0

@@ -1,6 +1,6 @@
 """The decoder's classes, for native code that makes or reads them."""
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from cpython.buffer cimport Py_buffer
 from kcore.cursor cimport Cursor
 from kcore.record.batch cimport BatchHeader

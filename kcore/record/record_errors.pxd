@@ -1,6 +1,6 @@
 """Which records of a refused batch are bad, and Kafka's sentences about them (KIP-467; LogValidator)."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef enum:
     # How many records one answer lists. A record takes 7 bytes of a request and 100 of the answer.

@@ -6,7 +6,7 @@ RECORD_ERRORS_MAX of them: records are decompressed, so their number is not boun
 Concurrency: pure functions over the caller's list; nothing here needs the GIL or a lock.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset

@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy
 
 from kcore import errors
-from kcore.errors cimport FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, NONE, UNKNOWN_SERVER_ERROR
+from kcore.errors cimport FETCH_SESSION_ID_NOT_FOUND, NONE, UNKNOWN_SERVER_ERROR
 from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
 from kcore.server.fast_path.fetch_request cimport FetchPartition
 from kcore.server.fast_path.fetch_session cimport (

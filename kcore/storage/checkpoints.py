@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
-CLEANER_OFFSET_FILE = "cleaner-offset-checkpoint"
 # Those that the log manager writes.
 WRITTEN_CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
 

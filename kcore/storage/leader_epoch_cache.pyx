@@ -9,13 +9,13 @@ when the file cannot be read. An epoch without records need not survive: it says
 Concurrency: one lock, under which the file is written too: epochs change with leadership, not with appends.
 """
 
-from libc.errno cimport ENOENT, ENOMEM
+from libc.errno cimport ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport strdup
 from libcpp.vector cimport vector
-from kcore.platform.disk cimport Disk, DiskOperations, write_file_atomically
+from kcore.platform.disk cimport Disk, write_file_atomically
 from kcore.platform.sync cimport (
     atomic_load_32, atomic_store_32, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock,
     pthread_mutex_unlock,

@@ -6,13 +6,11 @@ append_lock before segments_lock. Nothing here needs the GIL; methods without `n
 and tests.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 from kcore.metrics.topic_counters cimport TopicCounters
-from kcore.record.batch cimport BatchHeader
 from kcore.record.record_errors cimport RecordErrors
-from kcore.record.validator cimport ValidationResult
 from kcore.storage.leader_epoch_cache cimport LeaderEpochCache
-from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata
+from kcore.storage.local_log cimport LocalLog, LogOffsetMetadata
 from kcore.storage.producer_state cimport ProducerStateManager
 from kcore.storage.segment cimport LogSegment
 from kcore.storage.transaction_index cimport AbortedTransactions

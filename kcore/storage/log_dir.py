@@ -18,7 +18,6 @@ from threading import Lock
 
 from kcore.logger import get_logger
 from kcore.storage.checkpoints import (
-    CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,
     LOG_START_OFFSET_FILE,
     RECOVERY_POINT_FILE,
@@ -189,10 +188,6 @@ class LogDir:
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """Up to where each partition was known to be replicated."""
         return self.read_checkpoint(HIGH_WATERMARK_FILE)
-
-    def cleaner_offsets(self) -> dict[TopicPartition, int]:
-        """Up to where each compacted log was cleaned."""
-        return self.read_checkpoint(CLEANER_OFFSET_FILE)
 
     def partition_entries(self) -> list[str]:
         """The names of the directories in it, sorted."""

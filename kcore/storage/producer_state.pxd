@@ -68,7 +68,6 @@ cdef class ProducerStateManager:
     # A transaction whose place in the log is not known (its first offset), and the place once it has been found.
     cdef bint next_unplaced(self, int64_t* offset) noexcept nogil
     cdef void place(self, int64_t offset, const LogOffsetMetadata* first) noexcept nogil
-    cdef int32_t producer_count(self) noexcept nogil
     cdef bint find(self, int64_t producer_id, ProducerEntry* out) noexcept nogil
     cdef int16_t check_marker(self, const BatchHeader* header, const uint8_t* batch, const ProducerEntry* entry,
                               SequenceVerdict* verdict) noexcept nogil

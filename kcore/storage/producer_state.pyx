@@ -500,13 +500,6 @@ cdef class ProducerStateManager:
     cdef void place(self, int64_t offset, const LogOffsetMetadata* first) noexcept nogil:
         dereference(<TransactionMap*>self.ongoing)[offset].first = first[0]
 
-    cdef int32_t producer_count(self) noexcept nogil:
-        cdef int32_t count
-        pthread_mutex_lock(&self.lock)
-        count = <int32_t>(<ProducerMap*>self.producers).size()
-        pthread_mutex_unlock(&self.lock)
-        return count
-
     # --- Python's face ----------------------------------------------------------------------------------------------
 
     def remove_expired(self, int64_t now_ms):

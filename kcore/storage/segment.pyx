@@ -10,7 +10,7 @@ response may send from a segment that retention has removed. Open segments of al
 bound (open_segments): beyond it, and when the process has no descriptor left, those idle longest are closed.
 """
 
-from libc.errno cimport EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM
+from libc.errno cimport EMFILE, ENAMETOOLONG, ENFILE, ENOENT
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
@@ -18,8 +18,8 @@ from libc.string cimport strlen
 from posix.fcntl cimport O_CREAT, O_RDONLY, O_RDWR, O_TRUNC
 from kcore.platform.disk cimport FILE_MODE, DiskOperations, DiskStat, iovec
 from kcore.platform.sync cimport (
-    atomic_add_32, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64,
-    atomic_swap_32_if, pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
+    atomic_add_32, atomic_load_32, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_destroy,
+    pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport BatchHeader
 from kcore.storage.index_file cimport (

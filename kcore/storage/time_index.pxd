@@ -1,6 +1,6 @@
 """The time index of a segment: from a timestamp to an offset before which nothing newer stands."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from kcore.storage.index_file cimport IndexFile
 
 cdef enum:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kcore.client.admin.results import Failure
     from kcore.protocol.message import Message
 
-NO_TRANSACTION = -1
-
 
 class ProducerState(NamedTuple):
     """An idempotent producer as a partition's leader knows it; numbers are -1 where there is nothing to tell."""

@@ -30,7 +30,6 @@ cdef extern from "context_pool.h" nogil:
 
 cdef enum:
     SMALLEST_RECORD = 7
-    SMALLEST_HEADER = 2
     FIRST_ROWS = 1024
     MICROSECONDS = 1000
     # More columns than this are given back to the system when they are let go.

@@ -322,10 +322,6 @@ class SubscriptionState:
         state = self._state(partition)
         return state.position if state.state is FetchState.FETCHING else None
 
-    def any_position(self, partition: TopicPartition) -> FetchPosition | None:
-        state = self._partitions.get(partition)
-        return state.position if state is not None else None
-
     @property
     def has_all_positions(self) -> bool:
         return all(state.state is FetchState.FETCHING for state in self._partitions.values())

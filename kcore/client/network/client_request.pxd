@@ -50,8 +50,6 @@ cdef struct ClientRequest:
 cdef ReceivedFrame* frame_new(size_t size) noexcept nogil
 cdef void frame_hold(ReceivedFrame* frame) noexcept nogil
 cdef void frame_release(ReceivedFrame* frame) noexcept nogil
-# Frees what lies in the stock.
-cdef void frames_trim() noexcept nogil
 
 
 # Requests in the order in which they are to be sent or answered.

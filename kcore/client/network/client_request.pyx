@@ -104,24 +104,6 @@ cdef void frame_release(ReceivedFrame* frame) noexcept nogil:
         free(frame)
 
 
-cdef void frames_trim() noexcept nogil:
-    cdef ReceivedFrame* frame
-    cdef ReceivedFrame* next_frame
-    cdef int size_class
-    for size_class in range(CLASSES):
-        pthread_mutex_lock(&stock.lock)
-        frame = stock.free_frames[size_class]
-        stock.free_frames[size_class] = NULL
-        pthread_mutex_unlock(&stock.lock)
-        while frame != NULL:
-            next_frame = (<ReceivedFrame**>frame.data)[0]
-            pthread_mutex_lock(&stock.lock)
-            stock.free_bytes -= frame.capacity
-            pthread_mutex_unlock(&stock.lock)
-            free(frame)
-            frame = next_frame
-
-
 def live_frames():
     """How many responses of all clients of the process are held by somebody: 0 once every client is closed, and what they
     gave is let go of."""

@@ -1,7 +1,6 @@
 from typing import Any
 
 from kcore.client.network.network_client import NetworkClient
-from kcore.client.network.wakeup import Wakeup
 
 OK: int
 UNSENT: int
@@ -14,8 +13,6 @@ CLOSED: int
 class ReplyQueue:
     def take(self) -> list[EncodedRequest]: ...
     def wait(self, timeout_ms: float) -> bool: ...
-    @property
-    def wakes_by(self) -> Wakeup: ...
     @property
     def descriptor(self) -> int: ...
     def wake(self) -> None: ...

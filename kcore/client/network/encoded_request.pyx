@@ -76,11 +76,6 @@ cdef class ReplyQueue:
         return self.wakeup.wait_for(timeout_ms)
 
     @property
-    def wakes_by(self) -> Wakeup:
-        """What ends the wait of the queue's reader, for native threads too."""
-        return self.wakeup
-
-    @property
     def descriptor(self) -> int:
         """An eventfd: whoever writes to it ends the wait of the queue's reader too."""
         return self.wakeup.descriptor

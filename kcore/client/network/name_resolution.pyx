@@ -27,7 +27,6 @@ cdef extern from "<netdb.h>" nogil:
         AI_NUMERICHOST
         AI_NUMERICSERV
         EAI_FAIL
-        EAI_MEMORY
 
 cdef extern from "<sys/socket.h>" nogil:
     enum:

@@ -20,16 +20,6 @@ cdef class BufferPool:
         while self.drop_one():
             pass
 
-    @property
-    def available_bytes(self):
-        """What is not in batches."""
-        return max(<Py_ssize_t>self.memory_bytes - <Py_ssize_t>self.used_bytes, <Py_ssize_t>0)
-
-    @property
-    def live_bytes(self):
-        """What batches hold; 0 once everything sent was acknowledged or given up."""
-        return self.used_bytes
-
     cdef FreeBuffers* buffers_of(self, size_t size) noexcept nogil:
         if size == self.ordinary.size:
             return &self.ordinary

@@ -22,7 +22,6 @@ cdef enum:
     HIGHEST_PRODUCE_VERSION = 13
     FIRST_FLEXIBLE_VERSION = 9
     FIRST_VERSION_BY_ID = 13
-    ACKS_ALL = -1
     # Two parts a batch, and writev takes 1024 (IOV_MAX).
     BATCHES_PER_REQUEST = 500
 

@@ -88,7 +88,6 @@ cdef class RecordAccumulator:
     # The batch is in no deque. Everything else of its outcome has been set.
     cdef void finish(self, ProducerBatch* batch, BatchOutcome outcome) noexcept nogil
     cdef void fail(self, ProducerBatch* batch, int16_t error_code) noexcept nogil
-    cdef void leave_request(self, ProducerBatch* batch) noexcept nogil
     # Batches with callbacks, one at a time, and that their callbacks were called.
     cdef ProducerBatch* take_done(self) noexcept nogil
     cdef void delivered(self, ProducerBatch* batch) noexcept nogil

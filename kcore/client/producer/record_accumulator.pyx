@@ -91,11 +91,6 @@ cdef class RecordAccumulator:
         return (<Topic>(<PartitionQueue*>batch.queue).topic.owner).name
 
     @property
-    def incomplete_batches(self):
-        """Batches that are neither acknowledged nor given up."""
-        return self.incomplete_count
-
-    @property
     def live_buffers(self):
         """Buffers that are not given back yet."""
         return self.live_batches
@@ -368,11 +363,6 @@ cdef class RecordAccumulator:
     cdef void fail(self, ProducerBatch* batch, int16_t error_code) noexcept nogil:
         batch.error_code = error_code
         self.finish(batch, OUTCOME_FAILED)
-
-    cdef void leave_request(self, ProducerBatch* batch) noexcept nogil:
-        batch.is_in_request = False
-        if batch.outcome != 0:
-            self.free_buffer(batch)
 
     cdef ProducerBatch* take_done(self) noexcept nogil:
         cdef ProducerBatch* batch = self.first_done

@@ -24,7 +24,6 @@ cdef enum SenderEvent:
     EVENT_METADATA = 2         # a leader is not known, was not the leader, or cannot be reached
     EVENT_PRODUCER_ID = 4      # there is none yet, or its epochs are used up
     EVENT_ERROR = 8            # `error_code` is fatal, or ends the transaction
-    EVENT_CLOSED = 16
     EVENT_PARTITIONS = 32      # batches wait for their partitions to join the transaction
     EVENT_LEADERS = 64         # answers named newer leaders (`named_leader` of their partitions)
 

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from kcore.errors cimport NONE
 from kcore.network.dispatch cimport CLOSE, RESPONDED, Disposition
-from kcore.network.response cimport Response, response_bytes, response_file, response_free, response_init
+from kcore.network.response cimport response_bytes, response_file, response_free, response_init
 from kcore.network.socket_server cimport SocketServer
 from kcore.replication.partition cimport Partition
 from kcore.protocol.output cimport (

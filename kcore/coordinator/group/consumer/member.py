@@ -122,10 +122,6 @@ class ConsumerMember:
     def uses_classic_protocol(self) -> bool:
         return self.classic is not None
 
-    @property
-    def has_regex(self) -> bool:
-        return bool(self.subscribed_topic_regex)
-
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has what the target of this epoch gives it."""
         return self.state == STABLE and self.member_epoch == epoch
