@@ -11,7 +11,10 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
 cdef enum:
     LOG_OVERHEAD = 12          # base offset and batch length: what precedes the counted bytes, for every magic
+    LENGTH_POSITION = 8
     MAGIC_POSITION = 16
+    CRC_POSITION = 17
+    ATTRIBUTES_POSITION = 21   # the checksum covers the bytes from here on
     BATCH_HEADER_SIZE = 61
     COMPRESSION_MASK = 0x07
     TIMESTAMP_TYPE_MASK = 0x08
@@ -42,18 +45,25 @@ cdef struct BatchHeader:
     int32_t base_sequence
     int32_t record_count
 
+# Bytes that arrived as one batch. Their header is read once, by `batch_over`, and passed on with them.
+cdef struct ReceivedBatch:
+    uint8_t* data              # borrowed
+    size_t size_bytes          # readable; only the log's rules require it to equal header.size_bytes
+    BatchStatus status
+    BatchHeader header
+
 # Reads a header out of `size` readable bytes. BATCH_INCOMPLETE still fills size_bytes when 12 bytes are there.
+# Attributes are 0 when the bytes end, or are found invalid, before them.
 cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader* out) noexcept nogil
-# The checksum of a whole batch of magic 2 (out.size_bytes readable bytes) against the one it carries.
+cdef ReceivedBatch batch_over(uint8_t* data, size_t size) noexcept nogil
+# The checksum of a whole batch of magic 2 (header.size_bytes readable bytes) against the one it carries.
 cdef bint has_valid_checksum(const uint8_t* batch, const BatchHeader* header) noexcept nogil
-# Fields outside the checksum.
-cdef void set_base_offset(uint8_t* batch, int64_t base_offset) noexcept nogil
-cdef void set_partition_leader_epoch(uint8_t* batch, int32_t epoch) noexcept nogil
-# Fields inside it: sets the log append time and its attribute bit, and computes the checksum anew.
-cdef void set_log_append_time(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms) noexcept nogil
-# The same for CreateTime: the maximum of the records' own times, with the attribute bit as `log_append_time` says.
-cdef void set_max_timestamp(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms,
+# The setters change the bytes and `header` together. These fields are outside the checksum:
+cdef void set_base_offset(uint8_t* batch, BatchHeader* header, int64_t base_offset) noexcept nogil
+cdef void set_partition_leader_epoch(uint8_t* batch, BatchHeader* header, int32_t epoch) noexcept nogil
+# These are inside it: sets the maximum timestamp and the timestamp type, and computes the checksum again.
+cdef void set_max_timestamp(uint8_t* batch, BatchHeader* header, int64_t timestamp_ms,
                             bint log_append_time) noexcept nogil
-# Writes the header of a batch whose records already stand behind it, checksum included; of `header` everything but
-# `magic`, `crc` and `last_offset` is used.
-cdef void write_batch_header(uint8_t* batch, const BatchHeader* header) noexcept nogil
+# Writes the header of a batch whose records follow it already, and returns the checksum. `magic`, `crc` and
+# `last_offset` of `header` are not used.
+cdef uint32_t write_batch_header(uint8_t* batch, const BatchHeader* header) noexcept nogil

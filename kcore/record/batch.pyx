@@ -1,11 +1,11 @@
 """The head of a record batch of magic 2 (KIP-98; DefaultRecordBatch of Apache Kafka), read and patched in place.
 
-batch.pxd shows the layout. Concurrency: pure functions over borrowed bytes; whoever owns the bytes decides who may
-patch them. Foreign bytes are read through the checked cursor; the setters are called only after `read_batch_header`
-has proved that the whole batch is there.
+batch.pxd shows the layout. Concurrency: pure functions over borrowed bytes; their owner decides who may patch them.
+Foreign bytes are read through the checked cursor. The setters are called only after `read_batch_header` has found the
+batch complete.
 """
 
-from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from kcore.cursor cimport Cursor, cursor_over, read_int8, read_int16, read_int32, read_int64
 from kcore.record.crc cimport crc32c
@@ -16,9 +16,13 @@ cdef extern from "<endian.h>" nogil:
 
 cdef enum:
     LEADER_EPOCH_POSITION = 12
-    CRC_POSITION = 17
-    ATTRIBUTES_POSITION = 21
+    LAST_OFFSET_DELTA_POSITION = 23
+    BASE_TIMESTAMP_POSITION = 27
     MAX_TIMESTAMP_POSITION = 35
+    PRODUCER_ID_POSITION = 43
+    PRODUCER_EPOCH_POSITION = 51
+    BASE_SEQUENCE_POSITION = 53
+    RECORD_COUNT_POSITION = 57
     # A message of magic 0 without key and value: crc, magic, attributes and two lengths.
     SMALLEST_OLD_MESSAGE = 14
     SMALLEST_MESSAGE_WITH_TIME = 22
@@ -29,6 +33,7 @@ cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader
     cdef int32_t counted_bytes
     out.size_bytes = 0
     out.magic = -1
+    out.attributes = 0
     if size < LOG_OVERHEAD:
         return BATCH_INCOMPLETE
     out.base_offset = read_int64(&cursor)
@@ -64,6 +69,14 @@ cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader
     return BATCH_OK if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
 
 
+cdef ReceivedBatch batch_over(uint8_t* data, size_t size) noexcept nogil:
+    cdef ReceivedBatch batch
+    batch.data = data
+    batch.size_bytes = size
+    batch.status = read_batch_header(data, size, &batch.header)
+    return batch
+
+
 cdef BatchStatus read_old_head(Cursor* cursor, size_t size, BatchHeader* out) noexcept nogil:
     """A message of magic 0 or 1 as a batch: crc, magic and attributes, then its time if it has one."""
     out.crc = <uint32_t>out.partition_leader_epoch
@@ -81,8 +94,12 @@ cdef BatchStatus read_old_head(Cursor* cursor, size_t size, BatchHeader* out) no
     return BATCH_OLD_MAGIC if size >= <size_t>out.size_bytes else BATCH_INCOMPLETE
 
 
+cdef inline uint32_t checksum_of(const uint8_t* batch, const BatchHeader* header) noexcept nogil:
+    return crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION)
+
+
 cdef bint has_valid_checksum(const uint8_t* batch, const BatchHeader* header) noexcept nogil:
-    return crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION) == header.crc
+    return checksum_of(batch, header) == header.crc
 
 
 cdef inline void write_int16(uint8_t* target, int16_t value) noexcept nogil:
@@ -100,43 +117,44 @@ cdef inline void write_int64(uint8_t* target, int64_t value) noexcept nogil:
     memcpy(target, &raw, 8)
 
 
-cdef void set_base_offset(uint8_t* batch, int64_t base_offset) noexcept nogil:
+cdef void set_base_offset(uint8_t* batch, BatchHeader* header, int64_t base_offset) noexcept nogil:
+    header.base_offset = base_offset
+    header.last_offset = <int64_t>(<uint64_t>base_offset + <uint64_t><int64_t>header.last_offset_delta)
     write_int64(batch, base_offset)
 
 
-cdef void set_partition_leader_epoch(uint8_t* batch, int32_t epoch) noexcept nogil:
+cdef void set_partition_leader_epoch(uint8_t* batch, BatchHeader* header, int32_t epoch) noexcept nogil:
+    header.partition_leader_epoch = epoch
     write_int32(batch + LEADER_EPOCH_POSITION, epoch)
 
 
-cdef void set_log_append_time(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms) noexcept nogil:
-    set_max_timestamp(batch, header, timestamp_ms, True)
-
-
-cdef void set_max_timestamp(uint8_t* batch, const BatchHeader* header, int64_t timestamp_ms,
+cdef void set_max_timestamp(uint8_t* batch, BatchHeader* header, int64_t timestamp_ms,
                             bint log_append_time) noexcept nogil:
-    cdef uint8_t low_attributes = <uint8_t>(header.attributes & 0xFF)
     if log_append_time:
-        low_attributes |= <uint8_t>TIMESTAMP_TYPE_MASK
+        header.attributes |= TIMESTAMP_TYPE_MASK
     else:
-        low_attributes &= <uint8_t>~TIMESTAMP_TYPE_MASK
-    batch[ATTRIBUTES_POSITION + 1] = low_attributes
+        header.attributes &= ~TIMESTAMP_TYPE_MASK
+    header.max_timestamp = timestamp_ms
+    write_int16(batch + ATTRIBUTES_POSITION, header.attributes)
     write_int64(batch + MAX_TIMESTAMP_POSITION, timestamp_ms)
-    write_int32(batch + CRC_POSITION,
-                <int32_t>crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION))
+    header.crc = checksum_of(batch, header)
+    write_int32(batch + CRC_POSITION, <int32_t>header.crc)
 
 
-cdef void write_batch_header(uint8_t* batch, const BatchHeader* header) noexcept nogil:
+cdef uint32_t write_batch_header(uint8_t* batch, const BatchHeader* header) noexcept nogil:
+    cdef uint32_t crc
     write_int64(batch, header.base_offset)
-    write_int32(batch + 8, header.size_bytes - LOG_OVERHEAD)
+    write_int32(batch + LENGTH_POSITION, header.size_bytes - LOG_OVERHEAD)
     write_int32(batch + LEADER_EPOCH_POSITION, header.partition_leader_epoch)
     batch[MAGIC_POSITION] = 2
     write_int16(batch + ATTRIBUTES_POSITION, header.attributes)
-    write_int32(batch + 23, header.last_offset_delta)
-    write_int64(batch + 27, header.base_timestamp)
+    write_int32(batch + LAST_OFFSET_DELTA_POSITION, header.last_offset_delta)
+    write_int64(batch + BASE_TIMESTAMP_POSITION, header.base_timestamp)
     write_int64(batch + MAX_TIMESTAMP_POSITION, header.max_timestamp)
-    write_int64(batch + 43, header.producer_id)
-    write_int16(batch + 51, header.producer_epoch)
-    write_int32(batch + 53, header.base_sequence)
-    write_int32(batch + 57, header.record_count)
-    write_int32(batch + CRC_POSITION,
-                <int32_t>crc32c(batch + ATTRIBUTES_POSITION, <size_t>header.size_bytes - ATTRIBUTES_POSITION))
+    write_int64(batch + PRODUCER_ID_POSITION, header.producer_id)
+    write_int16(batch + PRODUCER_EPOCH_POSITION, header.producer_epoch)
+    write_int32(batch + BASE_SEQUENCE_POSITION, header.base_sequence)
+    write_int32(batch + RECORD_COUNT_POSITION, header.record_count)
+    crc = checksum_of(batch, header)
+    write_int32(batch + CRC_POSITION, <int32_t>crc)
+    return crc

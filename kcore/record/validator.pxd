@@ -4,6 +4,7 @@ The one rule book: the native produce path, the Python path and the internal wri
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from kcore.record.batch cimport BatchHeader, ReceivedBatch
 from kcore.record.compression cimport Bytes
 from kcore.record.record_errors cimport RecordErrors
 
@@ -35,6 +36,7 @@ cdef struct ValidationResult:
     int32_t failed_record_index          # of the first one, -1 when the batch itself is at fault
     RecordErrors record_errors           # every record at fault; empty when the batch itself is
     const char* message                  # a static English sentence, NULL when error is NONE
+    BatchHeader header                   # of a leader's batch, as it is to be written
     int32_t batch_count
     int64_t record_count
     int64_t first_offset
@@ -42,15 +44,18 @@ cdef struct ValidationResult:
     int64_t max_timestamp
     int64_t offset_of_max_timestamp      # the last offset of the batch that holds it, as the time index wants it
     int64_t log_append_time_ms           # -1 with CreateTime
-    Bytes rebuilt                        # filled when a batch had to be written anew; replaces the given bytes
+    Bytes rebuilt                        # filled when the batch had to be written again; replaces the given bytes
     int64_t cpu_decompressed_bytes
-    int64_t valid_bytes                  # ORIGIN_REPLICATION: whole batches at the front; a cut tail is not an error
+    int64_t valid_bytes                  # of a follower: complete batches at the front; an incomplete tail is no error
     bint codec_unavailable               # with UNSUPPORTED_COMPRESSION_TYPE: the system lacks the codec's library
 
-# Checks `size` bytes of batches and assigns them offsets from `base_offset` on, in place where the bytes allow it.
+# Checks a leader's batch and assigns it offsets from `base_offset` on, in place where the bytes allow it.
 cdef int16_t validate_and_assign(
-    uint8_t* batches, size_t size, const ValidationRules* rules, int origin, int64_t base_offset,
-    int32_t leader_epoch, int64_t now_ms, ValidationResult* result,
+    const ReceivedBatch* batch, const ValidationRules* rules, int origin, int64_t base_offset, int32_t leader_epoch,
+    int64_t now_ms, ValidationResult* result,
 ) noexcept nogil
+# Checks the batches that a follower got from its leader: offsets increase from the log's end, checksums are right.
+cdef int16_t validate_replicated(const uint8_t* batches, size_t size, int64_t base_offset,
+                                 ValidationResult* result) noexcept nogil
 # Releases what a result owns, `rebuilt` and `record_errors`; harmless on a result that owns nothing.
 cdef void free_validation_result(ValidationResult* result) noexcept nogil

@@ -25,8 +25,8 @@ from kcore.errors cimport (
 )
 from kcore.record.batch cimport (
     BATCH_HEADER_SIZE, BATCH_INCOMPLETE, BATCH_INVALID, BATCH_OK, BATCH_OLD_MAGIC, BATCH_UNKNOWN_MAGIC,
-    COMPRESSION_MASK, CONTROL_MASK, TIMESTAMP_TYPE_MASK, TRANSACTIONAL_MASK, BatchHeader, BatchStatus,
-    has_valid_checksum, read_batch_header, set_base_offset, set_max_timestamp, set_partition_leader_epoch,
+    COMPRESSION_MASK, CONTROL_MASK, TIMESTAMP_TYPE_MASK, TRANSACTIONAL_MASK, BatchHeader, BatchStatus, ReceivedBatch,
+    batch_over, has_valid_checksum, read_batch_header, set_base_offset, set_max_timestamp, set_partition_leader_epoch,
     write_batch_header,
 )
 from kcore.record.compression cimport (
@@ -50,6 +50,14 @@ cdef struct RecordsSummary:
     bint verbatim                # written anew the records would be the same bytes
 
 
+cdef void clear_result(ValidationResult* result) noexcept nogil:
+    memset(result, 0, sizeof(ValidationResult))
+    result.failed_record_index = -1
+    result.first_offset = result.last_offset = result.offset_of_max_timestamp = -1
+    result.max_timestamp = NO_TIMESTAMP
+    result.log_append_time_ms = NO_TIMESTAMP
+
+
 cdef int16_t refuse(ValidationResult* result, int16_t error, const char* message, int32_t record_index) noexcept nogil:
     result.error = error
     result.message = message
@@ -64,19 +72,18 @@ cdef int16_t refuse_batch(ValidationResult* result, int16_t error, const char* m
 # --- the batch as a whole --------------------------------------------------------------------------------------------
 
 
-cdef int16_t check_framing(const uint8_t* batches, size_t size, BatchHeader* header,
-                           ValidationResult* result) noexcept nogil:
+cdef int16_t check_framing(const ReceivedBatch* batch, ValidationResult* result) noexcept nogil:
     """ProduceRequest.validateRecords: one batch of magic 2 and nothing else."""
-    cdef BatchStatus status = read_batch_header(batches, size, header)
+    cdef BatchStatus status = batch.status
     if status == BATCH_INCOMPLETE:
         return refuse_batch(result, INVALID_RECORD, "There is no whole record batch.")
     if status == BATCH_OLD_MAGIC:
         return refuse_batch(result, INVALID_RECORD, "Only record batches of magic 2 can be produced.")
     if status == BATCH_UNKNOWN_MAGIC:
         return refuse_batch(result, CORRUPT_MESSAGE, "The record batch has an unknown magic.")
-    if status == BATCH_INVALID and (header.magic != 2 or header.size_bytes < BATCH_HEADER_SIZE):
+    if status == BATCH_INVALID and (batch.header.magic != 2 or batch.header.size_bytes < BATCH_HEADER_SIZE):
         return refuse_batch(result, CORRUPT_MESSAGE, "The record batch is smaller than its header.")
-    if <size_t>header.size_bytes != size:
+    if <size_t>batch.header.size_bytes != batch.size_bytes:
         return refuse_batch(result, INVALID_RECORD, "Exactly one record batch can be produced to a partition.")
     return NONE
 
@@ -161,7 +168,8 @@ cdef int16_t refuse_records(const RecordErrors* errors, ValidationResult* result
     no record is named."""
     cdef int32_t first = errors.errors[0].index if errors.count > 0 else -1
     if errors.has_bad_timestamp:
-        return refuse(result, INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", first)
+        return refuse(result, INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp",
+                      first)
     return refuse(result, INVALID_RECORD, "One or more records have been rejected due to record errors", first)
 
 
@@ -227,13 +235,13 @@ cdef int16_t refuse_codec(CodecStatus status, ValidationResult* result) noexcept
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-cdef void patch_in_place(uint8_t* batch, const BatchHeader* header, const ValidationRules* rules, int64_t base_offset,
+cdef void patch_in_place(uint8_t* batch, BatchHeader* header, const ValidationRules* rules, int64_t base_offset,
                          int32_t leader_epoch, int64_t now_ms, const RecordsSummary* summary) noexcept nogil:
     """The checksum covers timestamps, not offsets: it is computed anew only when a timestamp or its type changes."""
     cdef bint log_append_time = rules.timestamp_type == TIMESTAMP_LOG_APPEND_TIME
     cdef int64_t max_timestamp = now_ms if log_append_time else summary.max_timestamp
-    set_base_offset(batch, base_offset)
-    set_partition_leader_epoch(batch, leader_epoch)
+    set_base_offset(batch, header, base_offset)
+    set_partition_leader_epoch(batch, header, leader_epoch)
     if header.max_timestamp != max_timestamp or log_append_time != ((header.attributes & TIMESTAMP_TYPE_MASK) != 0):
         set_max_timestamp(batch, header, max_timestamp, log_append_time)
 
@@ -270,15 +278,17 @@ cdef int16_t wrap_anew(const uint8_t* payload, size_t size, int codec, const Bat
                        const ValidationRules* rules, int64_t base_offset, int32_t leader_epoch, int64_t now_ms,
                        const RecordsSummary* summary, ValidationResult* result) noexcept nogil:
     """Puts a header before a finished payload, into result.rebuilt."""
-    cdef BatchHeader fresh = header[0]
+    cdef BatchHeader* fresh = &result.header
     if size + BATCH_HEADER_SIZE > <size_t>rules.max_message_bytes:
         return refuse_batch(result, MESSAGE_TOO_LARGE, "Compressed anew the batch is larger than max.message.bytes.")
     if not reserve_bytes(&result.rebuilt, size + BATCH_HEADER_SIZE):
         return refuse_batch(result, UNKNOWN_SERVER_ERROR, "Out of memory while compressing a record batch anew.")
     memcpy(result.rebuilt.data + BATCH_HEADER_SIZE, payload, size)
     result.rebuilt.size = size + BATCH_HEADER_SIZE
+    fresh[0] = header[0]
     fresh.size_bytes = <int32_t>result.rebuilt.size
     fresh.base_offset = base_offset
+    fresh.last_offset = base_offset + header.last_offset_delta
     fresh.partition_leader_epoch = leader_epoch
     fresh.attributes = <int16_t>(codec | (header.attributes & TRANSACTIONAL_MASK))
     fresh.base_timestamp = summary.first_timestamp
@@ -286,7 +296,7 @@ cdef int16_t wrap_anew(const uint8_t* payload, size_t size, int codec, const Bat
     if rules.timestamp_type == TIMESTAMP_LOG_APPEND_TIME:
         fresh.attributes |= TIMESTAMP_TYPE_MASK
         fresh.max_timestamp = now_ms
-    write_batch_header(result.rebuilt.data, &fresh)
+    fresh.crc = write_batch_header(result.rebuilt.data, fresh)
     return NONE
 
 
@@ -341,7 +351,8 @@ cdef int16_t assign(uint8_t* batch, const uint8_t* records, size_t records_size,
         if error != NONE:
             return error
     else:
-        patch_in_place(batch, header, rules, base_offset, leader_epoch, now_ms, summary)
+        result.header = header[0]
+        patch_in_place(batch, &result.header, rules, base_offset, leader_epoch, now_ms, summary)
     result.batch_count = 1
     result.record_count = header.record_count
     result.first_offset = base_offset
@@ -395,13 +406,13 @@ cdef int16_t validate_leader_batch(uint8_t* batch, const BatchHeader* header, co
 # --- batches of a follower -------------------------------------------------------------------------------------------
 
 
-cdef int16_t check_replicated(const uint8_t* batches, size_t size, int64_t base_offset,
-                              ValidationResult* result) noexcept nogil:
-    """What a leader sent: offsets go up from the log's end on, checksums hold; a batch cut at the end is left out."""
+cdef int16_t validate_replicated(const uint8_t* batches, size_t size, int64_t base_offset,
+                                 ValidationResult* result) noexcept nogil:
     cdef BatchHeader header
     cdef BatchStatus status
     cdef size_t position = 0
     cdef int64_t next_offset = base_offset
+    clear_result(result)
     while position < size:
         status = read_batch_header(batches + position, size - position, &header)
         if status == BATCH_INCOMPLETE:
@@ -439,25 +450,18 @@ cdef void free_validation_result(ValidationResult* result) noexcept nogil:
 
 
 cdef int16_t validate_and_assign(
-    uint8_t* batches, size_t size, const ValidationRules* rules, int origin, int64_t base_offset,
-    int32_t leader_epoch, int64_t now_ms, ValidationResult* result,
+    const ReceivedBatch* batch, const ValidationRules* rules, int origin, int64_t base_offset, int32_t leader_epoch,
+    int64_t now_ms, ValidationResult* result,
 ) noexcept nogil:
-    cdef BatchHeader header
     cdef int16_t error
-    memset(result, 0, sizeof(ValidationResult))
-    result.failed_record_index = -1
-    result.first_offset = result.last_offset = result.offset_of_max_timestamp = -1
-    result.max_timestamp = NO_TIMESTAMP
-    result.log_append_time_ms = NO_TIMESTAMP
-    if origin == ORIGIN_REPLICATION:
-        return check_replicated(batches, size, base_offset, result)
-    error = check_framing(batches, size, &header, result)
+    clear_result(result)
+    error = check_framing(batch, result)
     if error == NONE:
-        error = check_size_and_checksum(batches, &header, rules, origin, result)
+        error = check_size_and_checksum(batch.data, &batch.header, rules, origin, result)
     if error == NONE:
-        error = check_header(&header, origin, result)
+        error = check_header(&batch.header, origin, result)
     if error == NONE:
-        error = validate_leader_batch(batches, &header, rules, base_offset, leader_epoch, now_ms, result)
+        error = validate_leader_batch(batch.data, &batch.header, rules, base_offset, leader_epoch, now_ms, result)
     return error
 
 
@@ -520,12 +524,16 @@ def validate(records, *, int64_t base_offset=0, int32_t leader_epoch=0, int64_t 
              int timestamp_type=TIMESTAMP_CREATE_TIME, int target_codec=COMPRESSION_PRODUCER, compression_level=None,
              int32_t max_message_bytes=1048588, int64_t timestamp_before_max_ms=0x7FFFFFFFFFFFFFFF,
              int64_t timestamp_after_max_ms=0x7FFFFFFFFFFFFFFF, int64_t decompressed_limit_bytes=0):
-    """`validate_and_assign` on a copy of `records`; the defaults are those of a topic's configuration in Kafka 3.9."""
+    """Validates a copy of `records`, as the leader or, with ORIGIN_REPLICATION, as a follower.
+
+    The defaults are those of a topic's configuration in Kafka 3.9.
+    """
     cdef bytearray patched = bytearray(records)
     cdef uint8_t* start = <uint8_t*><char*>patched
     cdef size_t size = <size_t>len(patched)
     cdef ValidationRules rules
     cdef ValidationResult result
+    cdef ReceivedBatch batch
     rules.compacted = compacted
     rules.header_only = header_only
     rules.reject_zstd = reject_zstd
@@ -537,7 +545,11 @@ def validate(records, *, int64_t base_offset=0, int32_t leader_epoch=0, int64_t 
     rules.timestamp_after_max_ms = timestamp_after_max_ms
     rules.decompressed_limit_bytes = decompressed_limit_bytes
     with nogil:
-        validate_and_assign(start, size, &rules, origin, base_offset, leader_epoch, now_ms, &result)
+        if origin == ORIGIN_REPLICATION:
+            validate_replicated(start, size, base_offset, &result)
+        else:
+            batch = batch_over(start, size)
+            validate_and_assign(&batch, &rules, origin, base_offset, leader_epoch, now_ms, &result)
     try:
         return to_python(&result, patched)
     finally:

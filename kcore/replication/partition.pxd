@@ -1,10 +1,11 @@
 """One replica of a partition, as the broker that holds it sees it."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 from kcore.metrics.topic_counters cimport TopicCounters
 from kcore.platform.sync cimport pthread_rwlock_t
 from kcore.purgatory.purgatory cimport Purgatory
 from kcore.replication.partition_watch cimport PartitionWatch, PartitionWatchers
+from kcore.record.batch cimport ReceivedBatch
 from kcore.record.validator cimport ValidationResult
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 
@@ -43,19 +44,20 @@ cdef class Partition:
     cdef list replica_ids
     cdef list in_sync_ids
 
-    # Appends one partition's share of a produce request; `records` is patched in place. Waiting fetches are told.
-    # `validated` is of `validate_for_leader`, or NULL. Give result.record_errors back with record_errors_free.
-    cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
+    # Appends one partition's batch of a produce request, whose bytes are patched in place, and wakes waiting fetches.
+    # `validated` is the result of `validate_for_leader`, or NULL. Release result.record_errors with record_errors_free.
+    cdef int16_t append_to_leader(self, const ReceivedBatch* batch, int16_t acks, int origin,
                                   ValidationResult* validated, AppendResult* result) noexcept nogil
-    # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`, and whose last record was
-    # of `last_fetched_epoch`; NO_LEADER_EPOCH where it states none.
+    # Reads for a consumer (or a follower, with ISOLATION_LOG_END) that believes in `leader_epoch`, and whose last
+    # record was of `last_fetched_epoch`; NO_LEADER_EPOCH where it states none.
     cdef int16_t read_from_leader(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
                                   int32_t leader_epoch, int32_t last_fetched_epoch, ReadResult* result) noexcept nogil
     # Counts records that leave in an answer.
     cdef void count_bytes_out(self, int64_t size_bytes) noexcept nogil
     # Adds BrokerTopicMetrics of this partition.
     cdef void add_counters(self, TopicCounters* total) noexcept nogil
-    # Whether what the asker read last is not in this log (KIP-595); then `result` says where the two part, or the error.
+    # Whether what the asker read last is not in this log (KIP-595); then `result` says where the two part, or the
+    # error.
     cdef bint finds_divergence(self, int64_t offset, int32_t last_fetched_epoch, ReadResult* result) noexcept nogil
     # NONE when this broker leads in the epoch the client believes in.
     cdef int16_t check_leadership(self, int32_t leader_epoch) noexcept nogil
@@ -69,8 +71,8 @@ cdef class Partition:
     cdef void log_was_flushed(self) noexcept nogil
     cdef bint advance_high_watermark(self) noexcept nogil
     cdef void wake_waiters(self) noexcept nogil
-    # From now on `watch.changed` is called for every record, change of leadership and the end. False once that has come:
-    # the partition has left this broker. Either end must come before the watch's memory, or the pin, is given up.
+    # From now on `watch.changed` is called for every record, change of leadership and the end. False once that has
+    # come: the partition has left this broker. Either end must come before the watch's memory, or the pin, is given up.
     cdef bint watch(self, PartitionWatch* watch) noexcept nogil
     cdef void unwatch(self, PartitionWatch* watch) noexcept nogil
     cdef bint has_left(self) noexcept nogil

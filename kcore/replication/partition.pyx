@@ -19,15 +19,15 @@ from libc.string cimport memcpy, memset
 
 from kcore.errors cimport (
     CORRUPT_MESSAGE, FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR,
+    NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, UNKNOWN_LEADER_EPOCH,
 )
 from kcore.metrics.topic_counters cimport topic_counters_add
-from kcore.platform.disk cimport DiskOperations
 from kcore.platform.sync cimport (
     atomic_add_32, atomic_add_64, atomic_load_32, pthread_rwlock_destroy, pthread_rwlock_init, pthread_rwlock_rdlock,
     pthread_rwlock_unlock, pthread_rwlock_wrlock,
 )
 from kcore.purgatory.purgatory cimport Purgatory
+from kcore.record.batch cimport ReceivedBatch, batch_over
 from kcore.record.record_errors cimport (
     RECORD_ERRORS_SIZE_MAX, RecordErrors, describe_record_error, describe_record_errors, record_errors_free,
 )
@@ -174,7 +174,7 @@ cdef class Partition:
 
     # --- appending --------------------------------------------------------------------------------------------------
 
-    cdef int16_t append_to_leader(self, uint8_t* records, size_t size, int16_t acks, int origin,
+    cdef int16_t append_to_leader(self, const ReceivedBatch* batch, int16_t acks, int origin,
                                   ValidationResult* validated, AppendResult* result) noexcept nogil:
         cdef int16_t error
         pthread_rwlock_rdlock(&self.leader_lock)
@@ -183,7 +183,7 @@ cdef class Partition:
         elif acks == -1 and self.in_sync_count < self.min_in_sync:
             error = NOT_ENOUGH_REPLICAS
         else:
-            error = append_as_leader(self.log, records, size, self.current_leader_epoch, origin, validated, result)
+            error = append_as_leader(self.log, batch, self.current_leader_epoch, origin, validated, result)
             pthread_rwlock_unlock(&self.leader_lock)
             # After a duplicate too: its answer may wait for an offset that the first append has not published yet.
             if error == NONE and self.advance_high_watermark():
@@ -326,6 +326,7 @@ cdef class Partition:
         """
         cdef AppendResult result
         cdef ValidationResult validated
+        cdef ReceivedBatch batch
         cdef Py_buffer given
         cdef int origin = ORIGIN_COORDINATOR if internal else ORIGIN_CLIENT
         PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
@@ -338,9 +339,10 @@ cdef class Partition:
         if copy == NULL:
             raise MemoryError
         with nogil:
+            batch = batch_over(copy, size)
             if validates_first:
-                validate_for_leader(self.log, copy, size, origin, &validated)
-            self.append_to_leader(copy, size, acks, origin, &validated if validates_first else NULL, &result)
+                validate_for_leader(self.log, &batch, origin, &validated)
+            self.append_to_leader(&batch, acks, origin, &validated if validates_first else NULL, &result)
             if validates_first:
                 free_validation_result(&validated)
             free(copy)

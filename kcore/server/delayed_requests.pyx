@@ -1,33 +1,31 @@
-"""Handlers that wait: a fetch for records, a produce for replicas, until a purgatory wakes them or their time is over.
+"""Requests of handlers that wait in a purgatory: a fetch for records, a produce for its acknowledgement.
 
-The handler gives a callable; when the operation completes, on whatever thread, a HandlerEvent takes its number to the
-RequestChannel, and a handler thread calls it. The completing thread needs no GIL: the callables stand in a dictionary of
-this object, which outlives the purgatories, and native code knows them by number only.
+The handler passes a callable. When the operation completes, on any thread, a HandlerEvent brings its number to the
+RequestChannel, and a handler thread calls it. The completing thread needs no GIL: the callables are in a dictionary of
+this object, which outlives the purgatories, and native code only has their numbers.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
-from kcore.errors cimport NONE, REQUEST_TIMED_OUT
+from kcore.errors cimport NONE
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 from kcore.purgatory.purgatory cimport DelayedOperation, Purgatory
 from kcore.replication.partition cimport Partition
-from kcore.replication.partition_wait cimport wait_for_partitions
+from kcore.replication.partition_wait cimport AwaitedPartition, are_acknowledged, awaited_error, wait_for_partitions
 
 from kcore.logger import get_logger
 from kcore.storage.log_read cimport readable_log_bytes
 
 LOG = get_logger("kcore.server.request")
 
-# A partition that is waited for. `position` and `segment_base_offset` say where a read stopped, `required_offset` what
-# must be replicated.
+# A partition that a request waits for. `position` and `segment_base_offset` say where a read stopped.
 cdef struct Watched:
-    void* partition              # pinned
+    AwaitedPartition awaited     # first: the purgatory's operations know their partitions by it
     int32_t leader_epoch
     int64_t max_bytes
     int64_t segment_base_offset
     int64_t position
-    int64_t required_offset
 
 cdef struct DelayedRequest:
     DelayedOperation operation   # first: the purgatory knows a DelayedRequest by it
@@ -58,7 +56,7 @@ cdef class DelayedRequests:
 
     def wait_for_records(self, Purgatory purgatory not None, list reads not None, int isolation, int64_t min_bytes,
                          int64_t timeout_ms, object wake) -> None:
-        """Calls `wake()` once `min_bytes` are readable in all, or leadership is lost, or the time is over.
+        """Calls `wake()` when `min_bytes` are readable in total, leadership is lost or `timeout_ms` is over.
 
         `reads` are (partition, leader epoch, max bytes, segment base offset, position) where each read stopped.
         """
@@ -70,7 +68,7 @@ cdef class DelayedRequests:
         request.min_bytes = min_bytes
         for partition, leader_epoch, max_bytes, segment_base_offset, position in reads:
             watched = &request.watched[index]
-            watched.partition = (<Partition?>partition).pin()
+            watched.awaited.partition = (<Partition?>partition).pin()
             watched.leader_epoch = leader_epoch
             watched.max_bytes = max_bytes
             watched.segment_base_offset = segment_base_offset
@@ -80,14 +78,14 @@ cdef class DelayedRequests:
 
     def wait_for_acknowledgement(self, Purgatory purgatory not None, list appends not None, int16_t acks,
                                  int64_t timeout_ms, object wake) -> None:
-        """Calls `wake()` once every (partition, offset) has up to its offset what `acks` asks, or the time is over."""
+        """Calls `wake()` when every (partition, offset) is acknowledged as `acks` demands, or `timeout_ms` is over."""
         cdef DelayedRequest* request = self.new_request(len(appends), wake)
         cdef int32_t index = 0
         request.operation.try_complete = is_acknowledged
         request.acks = acks
         for partition, required_offset in appends:
-            request.watched[index].partition = (<Partition?>partition).pin()
-            request.watched[index].required_offset = required_offset
+            request.watched[index].awaited.partition = (<Partition?>partition).pin()
+            request.watched[index].awaited.required_offset = required_offset
             index += 1
         self.watch(purgatory, request, timeout_ms)
 
@@ -108,7 +106,7 @@ cdef class DelayedRequests:
     cdef int watch(self, Purgatory purgatory, DelayedRequest* request, int64_t timeout_ms) except -1:
         cdef bint waits
         with nogil:
-            waits = wait_for_partitions(purgatory, &request.operation, &request.watched[0].partition, sizeof(Watched),
+            waits = wait_for_partitions(purgatory, &request.operation, &request.watched[0].awaited, sizeof(Watched),
                                         request.count, timeout_ms)
         if not waits:
             free_request(&request.operation)
@@ -126,12 +124,12 @@ cdef class DelayedRequests:
 
 
 def acknowledgement_error(Partition partition not None, int16_t acks, int64_t required_offset) -> int:
-    """What a produce that waits for `required_offset` is answered now: REQUEST_TIMED_OUT means that it still waits."""
+    """The error of a produce that is answered now: REQUEST_TIMED_OUT while the acknowledgement is missing."""
+    cdef AwaitedPartition awaited = AwaitedPartition(<void*>partition, required_offset)
     cdef int16_t error
-    cdef bint acknowledged
     with nogil:
-        acknowledged = partition.is_acknowledged(acks, required_offset, &error)
-    return error if acknowledged else <int16_t>REQUEST_TIMED_OUT
+        error = awaited_error(&awaited, acks)
+    return error
 
 
 cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
@@ -142,10 +140,11 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
     cdef int64_t readable = 0
     for index in range(request.count):
         watched = &request.watched[index]
-        if (<Partition>watched.partition).check_leadership(watched.leader_epoch) != NONE:
+        if (<Partition>watched.awaited.partition).check_leadership(watched.leader_epoch) != NONE:
             return True
         readable += min(watched.max_bytes, readable_log_bytes(
-            (<Partition>watched.partition).log, watched.segment_base_offset, watched.position, request.isolation))
+            (<Partition>watched.awaited.partition).log, watched.segment_base_offset, watched.position,
+            request.isolation))
         if readable >= request.min_bytes:
             return True
     return False
@@ -153,13 +152,7 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
 
 cdef bint is_acknowledged(DelayedOperation* operation) noexcept nogil:
     cdef DelayedRequest* request = <DelayedRequest*>operation
-    cdef int32_t index
-    cdef int16_t error
-    for index in range(request.count):
-        if not (<Partition>request.watched[index].partition).is_acknowledged(
-                request.acks, request.watched[index].required_offset, &error):
-            return False
-    return True
+    return are_acknowledged(&request.watched[0].awaited, sizeof(Watched), request.count, request.acks)
 
 
 cdef void wake_handler(DelayedOperation* operation, bint expired) noexcept nogil:
@@ -191,6 +184,6 @@ cdef void free_request(DelayedOperation* operation) noexcept nogil:
     cdef DelayedRequest* request = <DelayedRequest*>operation
     cdef int32_t index
     for index in range(request.count):
-        if request.watched[index].partition != NULL:
-            (<Partition>request.watched[index].partition).unpin()
+        if request.watched[index].awaited.partition != NULL:
+            (<Partition>request.watched[index].awaited.partition).unpin()
     free(request)

@@ -30,6 +30,7 @@ from kcore.platform.sync cimport (
     atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
     pthread_mutex_unlock,
 )
+from kcore.record.batch cimport ReceivedBatch, batch_over
 from kcore.record.record_errors cimport record_errors_free
 from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_REPLICATION
 from kcore.storage.leader_epoch_cache cimport EpochEntry, LeaderEpochCache
@@ -376,11 +377,13 @@ cdef class Log(LocalLog):
         cdef uint8_t* start = <uint8_t*>PyByteArray_AS_STRING(patched)
         cdef size_t size = <size_t>len(patched)
         cdef AppendResult result
+        cdef ReceivedBatch batch
         with nogil:
             if origin == ORIGIN_REPLICATION:
                 append_as_follower(self, start, size, &result)
             else:
-                append_as_leader(self, start, size, leader_epoch, origin, NULL, &result)
+                batch = batch_over(start, size)
+                append_as_leader(self, &batch, leader_epoch, origin, NULL, &result)
             record_errors_free(&result.record_errors)
         if result.error != NONE:
             self.raise_error(result.error, result.message.decode() if result.message != NULL else None)

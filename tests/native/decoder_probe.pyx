@@ -7,8 +7,10 @@ from libc.string cimport memcpy, memset
 from kcore.network.dispatch cimport DispatchTable, NativeRequest
 from kcore.network.request_header cimport read_request_header
 from kcore.platform.disk cimport Disk
+from kcore.record.batch cimport ReceivedBatch, batch_over
 from kcore.record.validator cimport (
-    ValidationResult, ValidationRules, free_validation_result, validate_and_assign,
+    ORIGIN_REPLICATION, ValidationResult, ValidationRules, free_validation_result, validate_and_assign,
+    validate_replicated,
 )
 from kcore.server.fast_path.fetch_request cimport FetchRequest, free_fetch_request, read_fetch_request
 from kcore.server.fast_path.produce_request cimport ProduceRequest, free_produce_request, read_produce_request
@@ -73,6 +75,7 @@ def validate_in_place(bytes records not None, int origin, int target_codec, bint
     """(error, first offset, last offset, decompressed bytes) of LogValidator's rules."""
     cdef ValidationRules rules
     cdef ValidationResult result
+    cdef ReceivedBatch batch
     cdef uint8_t* copy = exact_copy(records)
     cdef size_t size = <size_t>len(records)
     memset(&rules, 0, sizeof(rules))
@@ -84,7 +87,11 @@ def validate_in_place(bytes records not None, int origin, int target_codec, bint
     rules.timestamp_before_max_ms = rules.timestamp_after_max_ms = 0x7FFFFFFFFFFFFFFF
     rules.decompressed_limit_bytes = limit_bytes
     with nogil:
-        validate_and_assign(copy, size, &rules, origin, 1000, 3, 1, &result)
+        if origin == ORIGIN_REPLICATION:
+            validate_replicated(copy, size, 1000, &result)
+        else:
+            batch = batch_over(copy, size)
+            validate_and_assign(&batch, &rules, origin, 1000, 3, 1, &result)
     outcome = result.error, result.first_offset, result.last_offset, result.cpu_decompressed_bytes
     free_validation_result(&result)
     free(copy)

@@ -7,7 +7,8 @@ from kcore.client.producer.records_checksum cimport joined_checksum, sum_records
 from kcore.cursor cimport Cursor, cursor_over, remaining
 from kcore.platform.sync cimport atomic_add_32, atomic_load_32
 from kcore.record.batch cimport (
-    BATCH_HEADER_SIZE, LOG_OVERHEAD, TRANSACTIONAL_MASK, BatchHeader, write_batch_header,
+    ATTRIBUTES_POSITION, BATCH_HEADER_SIZE, CRC_POSITION, LENGTH_POSITION, LOG_OVERHEAD, TRANSACTIONAL_MASK,
+    BatchHeader, write_batch_header,
 )
 from kcore.record.compression cimport (
     CODEC_NO_MEMORY, CODEC_NONE, CODEC_OK, Bytes, CodecStatus, compress, free_bytes, give_scratch, reserve_bytes,
@@ -20,9 +21,6 @@ cdef extern from "<endian.h>" nogil:
     uint32_t htobe32(uint32_t)
 
 cdef enum:
-    LENGTH_POSITION = 8
-    CRC_POSITION = 17
-    CHECKED_FROM = 21          # what stands behind the checksum
     # Pieces so large that the checksum's lanes are long, so small that they are in the nearest caches.
     SUMMED_AT_ONCE_BYTES = 16384
 
@@ -120,8 +118,8 @@ cdef void write_header_of_summed(ProducerBatch* batch, BatchHeader* header) noex
     write_batch_header(data, header)
     word = htobe32(<uint32_t>(batch.size - LOG_OVERHEAD))
     memcpy(data + LENGTH_POSITION, &word, sizeof(word))
-    word = joined_checksum(crc32c(data + CHECKED_FROM, BATCH_HEADER_SIZE - CHECKED_FROM), batch.checksum.crc,
-                           batch.checksum.size)
+    word = joined_checksum(crc32c(data + ATTRIBUTES_POSITION, BATCH_HEADER_SIZE - ATTRIBUTES_POSITION),
+                           batch.checksum.crc, batch.checksum.size)
     word = htobe32(word)
     memcpy(data + CRC_POSITION, &word, sizeof(word))
 

@@ -1,23 +1,25 @@
 """Produce requests of versions 3 to 11, appended and answered without the GIL.
 
 Two passes: the first resolves and pins every partition and looks at what could go another way (an unknown partition,
-an internal topic, a transactional id or batch, records that the version forbids, a codec that the system lacks, a batch that takes long to decompress), and leaves the
-whole request to `handlers/produce.py` if anything does; the second appends, and can only end in an answer.
+an internal topic, a transactional id or batch, records that the version forbids, a codec that the system lacks, a batch
+that takes long to decompress), and leaves the whole request to `handlers/produce.py` if anything does; the second
+appends, and can only end in an answer.
 
 With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended, and with
-`log.flush.group.commit` until the leader has it on the device, with acks=1 too. It is encoded at once; only the partitions' error codes may still change, and are patched in place.
+`log.flush.group.commit` until the leader has it on the device, with acks=1 too. It is encoded at once; only the
+partitions' error codes may still change, and are patched in place.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from kcore.errors cimport NONE, REQUEST_TIMED_OUT
+from kcore.errors cimport NONE
 from kcore.network.dispatch cimport CLOSE, DELAYED, RESPONDED, TO_HANDLER, DispatchEntry, Disposition, NativeRequest
 from kcore.network.response cimport Response, response_bytes, response_init
 from kcore.network.socket_server cimport SocketServer
 from kcore.purgatory.purgatory cimport DelayedOperation
-from kcore.record.batch cimport COMPRESSION_MASK
+from kcore.record.batch cimport COMPRESSION_MASK, ReceivedBatch
 from kcore.record.compression cimport codec_is_available
 from kcore.record.record_errors cimport (
     RECORD_ERRORS_MAX, RECORD_ERRORS_SIZE_MAX, RecordErrors, describe_record_error, describe_record_errors,
@@ -25,7 +27,7 @@ from kcore.record.record_errors cimport (
 )
 from kcore.record.validator cimport ORIGIN_CLIENT
 from kcore.replication.partition cimport Partition
-from kcore.replication.partition_wait cimport wait_for_partitions
+from kcore.replication.partition_wait cimport AwaitedPartition, are_acknowledged, awaited_error, wait_for_partitions
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.protocol.output cimport (
     Output, output_free, put_array_size, put_int16, put_int32, put_int64, put_no_tags, put_sentence, put_string,
@@ -34,7 +36,7 @@ from kcore.server.fast_path.produce_request cimport (
     PartitionRecords, ProduceRequest, TopicRecords, free_produce_request, read_produce_request,
 )
 from kcore.server.fast_path.throttling cimport charge_produce
-from kcore.server.produce_rules cimport check_produce_records, is_large, is_transactional
+from kcore.server.produce_rules cimport check_produced_batch, is_large, is_transactional
 from kcore.storage.log cimport AppendResult
 
 cdef enum:
@@ -44,13 +46,11 @@ cdef enum:
     FIRST_FLEXIBLE = 9
     FIRST_VERSION_WITH_LOG_START_OFFSET = 5
     FIRST_VERSION_WITH_RECORD_ERRORS = 8
-    ATTRIBUTES_LOW_BYTE = 22
     NO_ACKS = 0
 
 # A partition whose part of the answer waits for replication.
 cdef struct PendingPartition:
-    void* partition              # pinned
-    int64_t required_offset
+    AwaitedPartition awaited     # first: the purgatory's operations know their partitions by it
     size_t error_position        # of its error code in the answer
 
 cdef struct DelayedProduce:
@@ -112,9 +112,9 @@ cdef class ProducePath:
             topic = &produce.topics[topic_position]
             for position in range(topic.first, topic.first + topic.count):
                 records = &produce.partitions[position]
-                if (check_produce_records(records.records, records.size_bytes, produce.version, &message) != NONE
-                        or is_transactional(records.records, records.size_bytes) or not is_readable(records)
-                        or is_large(records.records, records.size_bytes, self.inline_bytes)):
+                if (check_produced_batch(&records.batch, produce.version, &message) != NONE
+                        or is_transactional(&records.batch) or not is_readable(&records.batch)
+                        or is_large(&records.batch, self.inline_bytes)):
                     return False
                 partitions[position] = self.replicas.pin_by_name(topic.name, topic.name_size, records.index)
                 if partitions[position] == NULL or (<Partition>partitions[position]).is_internal:
@@ -160,9 +160,9 @@ cdef class ProducePath:
         delayed.failed = failed
         for position in range(delayed.count):
             # The request's own pins end with the request.
-            delayed.pending[position].partition = (<Partition>delayed.pending[position].partition).pin()
+            (<Partition>delayed.pending[position].awaited.partition).pin()
         if answer.failed or not wait_for_partitions(
-                self.replicas.produce_purgatory, &delayed.operation, &delayed.pending[0].partition,
+                self.replicas.produce_purgatory, &delayed.operation, &delayed.pending[0].awaited,
                 sizeof(PendingPartition), delayed.count, produce.timeout_ms):
             free_delayed(&delayed.operation)
             return CLOSE
@@ -173,10 +173,9 @@ cdef Disposition handle_produce(void* context, NativeRequest* request, Response*
     return (<ProducePath>context).handle(request, response)
 
 
-cdef inline bint is_readable(const PartitionRecords* records) noexcept nogil:
-    """Whether the codec of the batch can be read without the GIL on this system; what is no batch is refused later."""
-    return (records.size_bytes <= ATTRIBUTES_LOW_BYTE
-            or codec_is_available(records.records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK))
+cdef inline bint is_readable(const ReceivedBatch* batch) noexcept nogil:
+    """Whether this system can read the codec of the batch without the GIL. An invalid batch is refused later."""
+    return codec_is_available(batch.header.attributes & COMPRESSION_MASK)
 
 
 cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic, void** partitions, Output* answer,
@@ -192,7 +191,7 @@ cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic,
     for position in range(topic.first, topic.first + topic.count):
         records = &produce.partitions[position]
         error = (<Partition>partitions[position]).append_to_leader(
-            records.records, records.size_bytes, produce.acks, ORIGIN_CLIENT, NULL, &result)
+            &records.batch, produce.acks, ORIGIN_CLIENT, NULL, &result)
         if error != NONE:
             failed = True
             (<ProducePath>delayed.path).server.errors.add(PRODUCE_KEY, error, 1)
@@ -207,14 +206,12 @@ cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic,
 
 cdef inline void wait_unless_acknowledged(DelayedProduce* delayed, void* partition, int64_t required_offset,
                                           Output* answer) noexcept nogil:
-    cdef int16_t error
     cdef PendingPartition* pending = &delayed.pending[delayed.count]
-    if (<Partition>partition).is_acknowledged(delayed.acks, required_offset, &error) and error == NONE:
-        return
-    pending.partition = partition
-    pending.required_offset = required_offset
+    pending.awaited.partition = partition
+    pending.awaited.required_offset = required_offset
     pending.error_position = answer.size
-    delayed.count += 1
+    if awaited_error(&pending.awaited, delayed.acks) != NONE:
+        delayed.count += 1
 
 
 cdef void write_result(Output* answer, const ProduceRequest* produce, const TopicRecords* topic, int32_t index,
@@ -272,13 +269,7 @@ cdef DelayedProduce* new_delayed(void* path, int16_t acks, int32_t capacity) noe
 
 cdef bint is_acknowledged(DelayedOperation* operation) noexcept nogil:
     cdef DelayedProduce* delayed = <DelayedProduce*>operation
-    cdef int32_t position
-    cdef int16_t error
-    for position in range(delayed.count):
-        if not (<Partition>delayed.pending[position].partition).is_acknowledged(
-                delayed.acks, delayed.pending[position].required_offset, &error):
-            return False
-    return True
+    return are_acknowledged(&delayed.pending[0].awaited, sizeof(PendingPartition), delayed.count, delayed.acks)
 
 
 cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nogil:
@@ -290,8 +281,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
     response_init(&response)
     for position in range(delayed.count):
         pending = &delayed.pending[position]
-        if not (<Partition>pending.partition).is_acknowledged(delayed.acks, pending.required_offset, &error):
-            error = REQUEST_TIMED_OUT
+        error = awaited_error(&pending.awaited, delayed.acks)
         if error != NONE:
             delayed.failed = True
             (<ProducePath>delayed.path).server.errors.add(PRODUCE_KEY, error, 1)
@@ -308,6 +298,6 @@ cdef void free_delayed(DelayedOperation* operation) noexcept nogil:
     cdef DelayedProduce* delayed = <DelayedProduce*>operation
     cdef int32_t position
     for position in range(delayed.count):
-        (<Partition>delayed.pending[position].partition).unpin()
+        (<Partition>delayed.pending[position].awaited.partition).unpin()
     output_free(&delayed.answer)
     free(delayed)

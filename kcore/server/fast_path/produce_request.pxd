@@ -1,11 +1,11 @@
 """A produce request, read where it was received."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, uint8_t
+from kcore.record.batch cimport ReceivedBatch
 
 cdef struct PartitionRecords:
     int32_t index
-    uint8_t* records             # borrowed from the frame
-    size_t size_bytes            # 0 for null too, which is refused as an empty batch is
+    ReceivedBatch batch          # borrowed from the frame; null is refused like empty records
     bint is_null
 
 cdef struct TopicRecords:

@@ -11,6 +11,7 @@ from libc.string cimport memset
 
 from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, take
 from kcore.protocol.fields cimport read_array_size, read_length, read_string, skip_tags
+from kcore.record.batch cimport batch_over
 from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:
@@ -57,11 +58,12 @@ cdef bint read_topic(Cursor* cursor, ProduceRequest* out, TopicRecords* topic) n
 
 cdef void read_partition(Cursor* cursor, bint flexible, PartitionRecords* partition) noexcept nogil:
     cdef int64_t size
+    cdef uint8_t* records
     partition.index = read_int32(cursor)
     size = read_length(cursor, flexible, False)
     partition.is_null = size < 0
-    partition.records = <uint8_t*>take(cursor, max(<int64_t>0, size))
-    partition.size_bytes = <size_t>max(<int64_t>0, size)
+    records = <uint8_t*>take(cursor, max(<int64_t>0, size))
+    partition.batch = batch_over(records, <size_t>size if records != NULL and size > 0 else 0)
     skip_tags(cursor, flexible)
 
 
@@ -100,7 +102,7 @@ def parse_produce_request(bytes body not None, int version):
                 partition = &request.partitions[inner]
                 records = None
                 if not partition.is_null:
-                    records = (<const char*>partition.records)[:partition.size_bytes]
+                    records = (<const char*>partition.batch.data)[:partition.batch.size_bytes]
                 partitions.append((partition.index, records))
             topics.append(((<const char*>topic.name)[:topic.name_size], partitions))
     parsed = (bool(request.transactional), request.acks, request.timeout_ms, topics) if valid else None
