@@ -3,8 +3,8 @@
 Concurrency: an append holds `leader_lock` for reading until it is written, and a change of leadership holds it for
 writing, so that no append of an old epoch follows the change. A read holds it only while it checks leadership and epoch
 (`check_leadership`), and reads the log after that: when leadership changes in between, the read still returns what the
-log has, or NOT_LEADER_OR_FOLLOWER once the log is closed. Order: leader_lock before the log's locks. Operations that wait in a purgatory are completed after
-leader_lock is released. Nothing on the produce and fetch path needs the GIL.
+log has, or NOT_LEADER_OR_FOLLOWER once the log is closed. Order: leader_lock before the log's locks. Operations that
+wait in a purgatory are completed after leader_lock is released. Nothing on the produce and fetch path needs the GIL.
 
 The high watermark is the smallest log end offset of the in-sync replicas; with this broker alone in the ISR it
 is the log end offset, by the same rule. With `log.flush.group.commit` the leader's own part of it is what is on the
@@ -18,8 +18,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from kcore.errors cimport (
-    CORRUPT_MESSAGE, FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, UNKNOWN_LEADER_EPOCH,
+    CORRUPT_MESSAGE, FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR, NONE, NOT_ENOUGH_REPLICAS,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND, NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, UNKNOWN_LEADER_EPOCH,
 )
 from kcore.metrics.topic_counters cimport topic_counters_add
 from kcore.platform.sync cimport (
@@ -39,6 +39,7 @@ from kcore.replication.partition_watch cimport (
 from kcore.storage.leader_epoch_cache cimport EpochEntry
 from kcore.storage.log cimport AppendResult, Log, ReadResult
 from kcore.storage.log_append cimport append_as_leader, validate_for_leader
+from kcore.storage.log_flush cimport flush_log
 from kcore.storage.log_read cimport read_log, release_read
 
 cdef enum:
@@ -48,20 +49,21 @@ cdef uint64_t last_key = 0
 
 
 class AppendOutcome:
-    """What became of an append: `error` is a wire code, offsets are -1 where nothing was written, `record_errors` the
-    index and the sentence of each record at fault."""
+    """The result of an append: `error` is a wire code, offsets are -1 when nothing was written, `record_errors` has the
+    index and the message of each invalid record."""
 
     __slots__ = ("base_offset", "duplicate", "error", "last_offset", "log_append_time_ms", "log_start_offset",
                  "message", "record_count", "record_errors")
 
 
 class FetchOutcome:
-    """What a read found: `error` is a wire code, `records` the raw batches, `diverging_epoch` the latest epoch that the
-    asker's log and this one share and its end offset here, None when all is well, `aborted_transactions` the producer ids
-    and first offsets of those with records among these, for readers of committed ones."""
+    """The result of a read: `error` is a wire code, `records` the raw batches. `diverging_epoch` is the latest epoch
+    that the requester's log and this one share, with its end offset here; None when they do not diverge.
+    `aborted_transactions` has producer ids and first offsets of the aborted transactions with records among these, for
+    consumers of committed records."""
 
-    __slots__ = ("aborted_transactions", "diverging_epoch", "error", "high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset", "position",
-                 "records", "segment_base_offset")
+    __slots__ = ("aborted_transactions", "diverging_epoch", "error", "high_watermark", "last_stable_offset",
+                 "log_end_offset", "log_start_offset", "position", "records", "segment_base_offset")
 
 
 cdef class Partition:
@@ -106,7 +108,7 @@ cdef class Partition:
     # --- leadership -------------------------------------------------------------------------------------------------
 
     def make_leader(self, int leader_epoch, list replicas not None, list in_sync not None, int min_in_sync):
-        """Leads from `leader_epoch` on (LeaderAndIsr): the epoch starts at the log's end; followers start unknown."""
+        """Makes this replica the leader from `leader_epoch` on, which starts at the log end offset (LeaderAndIsr)."""
         cdef list others = [broker for broker in replicas if broker != self.local_broker_id]
         cdef RemoteReplica* remotes = <RemoteReplica*>calloc(max(1, len(others)), sizeof(RemoteReplica))
         cdef RemoteReplica* old
@@ -122,7 +124,7 @@ cdef class Partition:
         with nogil:
             pthread_rwlock_wrlock(&self.leader_lock)
             if leader_epoch > self.current_leader_epoch:
-                # Under the lock: no record of the old epoch may still come behind the new one's start.
+                # Under the lock: no record of the old epoch may follow the start of the new one.
                 self.log.leader_epochs.assign(leader_epoch, self.log.log_end_offset())
             old = self.remotes
             self.remotes = remotes
@@ -139,25 +141,25 @@ cdef class Partition:
         with nogil:
             self.advance_high_watermark()
             self.wake_waiters()
-            # What a crash left unflushed is not shown before it is on the device.
+            # Records that a crash left unflushed become visible when they are on the device.
             self.log.request_commit()
 
     def set_min_in_sync(self, int count):
-        """`min.insync.replicas` changed."""
+        """Sets `min.insync.replicas`."""
         with nogil:
             pthread_rwlock_wrlock(&self.leader_lock)
             self.min_in_sync = count
             pthread_rwlock_unlock(&self.leader_lock)
 
     def close(self):
-        """The partition leaves this broker: everyone who waits for it is answered NOT_LEADER_OR_FOLLOWER."""
+        """Ends the partition on this broker: waiting requests are answered with NOT_LEADER_OR_FOLLOWER."""
         with nogil:
             pthread_rwlock_wrlock(&self.leader_lock)
             self.leads = False
             self.closed = True
             pthread_rwlock_unlock(&self.leader_lock)
             self.fetch_purgatory.cancel(self.key)
-            # Not by force: a produce may wait for other partitions still.
+            # Not cancelled: a produce may wait for other partitions too.
             self.produce_purgatory.check_and_complete(self.key)
             self.log.stop_telling(<void*>self)
             watchers_dismiss(&self.watchers, self.fetch_purgatory)
@@ -185,7 +187,7 @@ cdef class Partition:
         else:
             error = append_as_leader(self.log, batch, self.current_leader_epoch, origin, validated, result)
             pthread_rwlock_unlock(&self.leader_lock)
-            # After a duplicate too: its answer may wait for an offset that the first append has not published yet.
+            # For a duplicate too: its answer may wait for an offset that the first append has not published yet.
             if error == NONE and self.advance_high_watermark():
                 self.wake_waiters()
             return error
@@ -251,7 +253,7 @@ cdef class Partition:
         return acks != ALL_REPLICAS or self.is_replicated_to(offset, error)
 
     cdef bint is_shown_by_leader_alone(self, int64_t offset) noexcept nogil:
-        """Whoever is answered finds what it wrote: a flush is followed by the high watermark an instant later."""
+        """A producer with its answer can read its records: the high watermark follows the flush an instant later."""
         pthread_rwlock_rdlock(&self.leader_lock)
         cdef bint is_alone = self.leads and self.remote_count == 0
         pthread_rwlock_unlock(&self.leader_lock)
@@ -277,10 +279,10 @@ cdef class Partition:
             return result.error
         error = read_log(self.log, offset, max_bytes, isolation, at_least_one, result)
         if error == KAFKA_STORAGE_ERROR and self.check_leadership(leader_epoch) != NONE:
-            # The partition left between the two: that is no failure of a disk.
+            # The partition was closed in between: this is no failure of a disk.
             error = result.error = NOT_LEADER_OR_FOLLOWER
         if error == CORRUPT_MESSAGE:
-            # What a client can do nothing about; the other errors are answers (`ReplicaManager.readFromLog`).
+            # Not caused by the client, as the other errors are (`ReplicaManager.readFromLog`).
             atomic_add_64(&self.served.failed_fetch_requests, 1)
         return error
 
@@ -320,9 +322,9 @@ cdef class Partition:
     # --- Python's face ----------------------------------------------------------------------------------------------
 
     def append_records(self, records not None, int acks=1, bint internal=False, bint validates_first=False):
-        """Appends raw batches as the leader; `internal` admits what only a coordinator may write.
+        """Appends raw batches as the leader. `internal` allows batches that only a coordinator may write.
 
-        With `validates_first` the batch is decompressed before any lock is taken: for one that takes long.
+        `validates_first` decompresses the batch before any lock is taken, for a batch that takes long.
         """
         cdef AppendResult result
         cdef ValidationResult validated
@@ -347,9 +349,9 @@ cdef class Partition:
                 free_validation_result(&validated)
             free(copy)
             if internal and result.error == NONE and self.log.commits_in_groups:
-                # A coordinator answers when this returns. Who comes second finds the work done.
-                if self.log.flush_to_disk(True) < 0 or self.log.acknowledged_end() <= result.last_offset:
-                    # Or the log was closed in between, and nobody has flushed this.
+                # A coordinator answers when this returns. A second flush finds the work done.
+                if flush_log(self.log, True) < 0 or self.log.acknowledged_end() <= result.last_offset:
+                    # Or the log was closed in between, and this was not flushed.
                     result.error = KAFKA_STORAGE_ERROR
                 self.log_was_flushed()
         try:
@@ -383,7 +385,7 @@ cdef class Partition:
 
     def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1,
               int last_fetched_epoch=-1):
-        """Reads raw batches from `offset` on; errors come in the outcome, and where the logs part (KIP-595)."""
+        """Reads raw batches from `offset` on. Errors and a divergence of the logs (KIP-595) are in the outcome."""
         cdef ReadResult result
         cdef bytearray records = bytearray()
         cdef uint8_t* target
@@ -417,15 +419,15 @@ cdef class Partition:
         return outcome
 
     def note_bytes_out(self, int64_t size_bytes):
-        """Counts records that leave in an answer."""
+        """Counts the bytes of records that are sent to a client."""
         self.count_bytes_out(size_bytes)
 
     def leadership_error(self, int leader_epoch=-1):
-        """The wire code that a client believing in `leader_epoch` is to get; 0 when all is well."""
+        """The wire error for a client with this leader epoch; 0 without an error."""
         return self.check_leadership(leader_epoch)
 
     cdef int32_t locked_value(self, const int32_t* field):
-        """What `leader_lock` guards, for Python."""
+        """Reads a field that `leader_lock` guards."""
         cdef int32_t value
         with nogil:
             pthread_rwlock_rdlock(&self.leader_lock)
@@ -459,7 +461,7 @@ cdef class Partition:
 
     @property
     def is_in_use(self):
-        """Whether a native thread still holds a pointer to this object."""
+        """Whether native code still has a pointer to this object."""
         return atomic_load_32(&self.pins) > 0
 
 

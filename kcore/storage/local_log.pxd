@@ -1,28 +1,13 @@
-"""The segments of one log and what can be done to them without knowing of leaders or producers (Kafka's `LocalLog`)."""
+"""The segments of one log, without leaders and producers (Kafka's `LocalLog`)."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 from kcore.platform.disk cimport Disk, DiskOperations
 from kcore.platform.sync cimport pthread_mutex_t
-from kcore.record.batch cimport BatchHeader
-from kcore.record.validator cimport ValidationRules
 from kcore.storage.log_committer cimport CommitTicket, LogCommitter
+from kcore.storage.log_limits cimport LogLimits
 from kcore.storage.segment cimport LogSegment
 
-cdef struct LogLimits:           # a snapshot of the topic's configuration, replaced as a whole under append_lock
-    int64_t segment_bytes
-    int64_t segment_ms
-    int64_t segment_jitter_ms
-    int32_t index_interval_bytes
-    int32_t max_index_bytes
-    int64_t flush_messages
-    int64_t flush_ms
-    int64_t retention_bytes
-    int64_t retention_ms
-    int64_t file_delete_delay_ms
-    bint delete_policy
-    ValidationRules validation
-
-cdef struct LogOffsetMetadata:   # an offset and where its batch stands
+cdef struct LogOffsetMetadata:   # an offset and the position of its batch
     int64_t offset
     int64_t segment_base_offset
     int64_t position
@@ -45,18 +30,18 @@ cdef class LocalLog:
     cdef int64_t flushed_offset                  # the recovery point
     cdef int64_t flush_ceiling                   # the lowest log end since the flush under way began
     cdef int64_t flushed_at_ms
-    cdef LogOffsetMetadata recent[64]            # ends of the latest appends: where tailing readers stand
+    cdef LogOffsetMetadata recent[64]            # ends of the latest appends, where consumers at the tail read
     cdef int64_t recent_count
     cdef LogSegment* deleted_segments            # renamed, waiting for file.delete.delay.ms
     cdef uint64_t jitter_state
-    cdef int32_t failure_errno                   # of the disk error that took the log offline; 0 while online
-    cdef const char* failed_while                # at which work it was met, once that is known
-    cdef int32_t refusals                        # for want of room on the device
+    cdef int32_t failure_errno                   # of the disk error that took the log offline; 0 while it is online
+    cdef const char* failed_while                # the work that failed, once it is known
+    cdef int32_t refusals                        # writes that failed because the disk was full
     cdef bint directory_changed                  # names to be synced by the next flush
-    cdef bint birth_is_durable                   # the directory's own name too, and whose it is; under flush_lock
-    cdef int32_t changed                         # anything that checkpoints and flushing are about, since last asked
-    cdef LogCommitter committer                  # None unless acks wait for a flush
-    cdef bint commits_in_groups                  # there is one
+    cdef bint birth_is_durable                   # its name and partition.metadata are synced; under flush_lock
+    cdef int32_t changed                         # something to checkpoint or to flush has changed since the last look
+    cdef LogCommitter committer                  # None without group commit
+    cdef bint commits_in_groups                  # `committer` is not None
     cdef CommitTicket ticket
     cdef bint closed
 
@@ -72,7 +57,7 @@ cdef class LocalLog:
 
     # --- callers hold append_lock
     cdef LogSegment* active_segment(self) noexcept nogil
-    # The active segment open, with a reference of the caller's whatever the outcome.
+    # Opens the active segment. The caller gets a reference to it, whatever the outcome.
     cdef LogSegment* hold_active(self, int* outcome) noexcept nogil
     cdef bint must_roll(self, int64_t size_bytes, int64_t max_timestamp, int64_t last_offset,
                         int64_t now_ms) noexcept nogil
@@ -82,39 +67,24 @@ cdef class LocalLog:
     cdef int64_t next_jitter_ms(self) noexcept nogil
     cdef int begin_unmade(self, int64_t now_ms) noexcept nogil
     cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil
-    cdef int retire(self, int32_t first, int32_t count, int64_t now_ms) noexcept nogil
-    cdef int replace_active(self, LogSegment* old, int64_t position, int64_t offset) noexcept nogil
     cdef int roll_to(self, int64_t base_offset, int64_t now_ms) noexcept nogil
     cdef int prepare_roll(self, int64_t base_offset) noexcept nogil
-    cdef int remove_segments(self, int32_t first, int32_t count, int64_t now_ms) noexcept nogil
-    cdef int cut_to(self, int64_t offset, int64_t now_ms) noexcept nogil
-    cdef int restart_at(self, int64_t offset, int64_t now_ms) noexcept nogil
 
     # --- callers hold none of the locks
     cdef int locate(self, int64_t offset, LogOffsetMetadata* out) noexcept nogil
-    # The segments from the one that holds `offset` on, each with a reference of the caller's, in a malloc'ed array.
+    # The segments from the one that contains `offset` on, in a malloc'ed array; the caller gets a reference to each.
     cdef LogSegment** pin_from(self, int64_t offset, int32_t* count) noexcept nogil
-    cdef int flush_to_disk(self, bint include_active) noexcept nogil
-    cdef int sync_birth(self) noexcept nogil
-    cdef int sync_pinned(self, LogSegment** pinned, int32_t count) noexcept nogil
-    cdef void unpin(self, LogSegment** pinned, int32_t count) noexcept nogil
     cdef int prepare_recovery_point(self, int64_t target) noexcept nogil
-    cdef void advance_recovery_point(self, int64_t target) noexcept nogil
-    cdef void purge_deleted(self, int64_t now_ms) noexcept nogil
-    # `work` is a literal that goes on after "while".
+    # `work` is a literal: the message continues with it after "while".
     cdef int16_t fail(self, int outcome, const char* work) noexcept nogil
     cdef int offline_unless_done(self, int outcome, const char* work) noexcept nogil
     cdef void go_offline(self, int outcome, const char* work) noexcept nogil
     cdef bint is_offline(self) noexcept nogil
     cdef void note_change(self) noexcept nogil
-    # The end of what may be acknowledged and shown to consumers, for all that this log has to say.
+    # The first offset that this log does not allow to be acknowledged and shown to consumers yet.
     cdef int64_t acknowledged_end(self) noexcept nogil
-    # With group commit: has what was appended flushed soon, unless it is on the device already.
+    # With group commit: requests a flush, unless everything is on the device.
     cdef void request_commit(self) noexcept nogil
-    # With group commit: `flushed(listener)` is called after every flush by the committer; the other one ends that.
+    # With group commit: the committer calls `flushed(listener)` after every flush, until `stop_telling`.
     cdef void tell_of_flushes(self, void* listener, void (*flushed)(void* listener) noexcept nogil) noexcept nogil
     cdef void stop_telling(self, void* listener) noexcept nogil
-
-
-# What native code needs of a LogConfig.
-cdef LogLimits limits_of(object config)

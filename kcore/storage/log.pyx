@@ -1,15 +1,15 @@
-"""One partition's log (Kafka's `UnifiedLog`): its offsets and what moves them, flush, truncation, its end.
+"""One partition's log (Kafka's `UnifiedLog`): log start offset, high watermark, last stable offset, truncation, close.
 
-Appending, reading and the choice of segments to delete have modules of their own: log_append, log_read, log_retention.
+Appending, reading and retention have modules of their own: log_append, log_read, log_retention.
 
 On disk it is a directory of segments, producer snapshots and `leader-epoch-checkpoint`. Crash policy: an append writes
-the batch first and everything derived from it (indexes, producer state) into memory only; a crash loses at most what
-was not yet flushed, and log_loader derives the rest anew. After a disk error, other than a full disk (shortage),
-nothing more is appended: KAFKA_STORAGE_ERROR to every caller, and `on_failure` is called once, from Python, under no
-native lock.
+the batch first, and everything derived from it (indexes, producer state) into memory only. A crash loses at most the
+records that were not flushed, and log_loader derives the rest again. After a disk error, other than a full disk
+(shortage), nothing more is appended: every caller gets KAFKA_STORAGE_ERROR, and `on_failure` is called once, from
+Python, under no native lock.
 
-The bounds of a read are kept with the place they stand at (segment and position), so that a fetch costs no search for
-them: `high_watermark_at`, and `first_unstable_at`, below which every transaction is decided. At all times
+The bounds of a read are kept with their segment and position, so that a fetch need not search for them:
+`high_watermark_at`, and `first_unstable_at`, below which every transaction is decided. At all times
 last stable offset <= high watermark <= log end offset.
 """
 
@@ -27,19 +27,21 @@ from kcore import errors
 from kcore.errors cimport KAFKA_STORAGE_ERROR, NONE, OFFSET_OUT_OF_RANGE
 from kcore.platform.disk cimport Disk
 from kcore.platform.sync cimport (
-    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if, pthread_mutex_lock,
-    pthread_mutex_unlock,
+    atomic_add_64, atomic_load_32, atomic_load_64, atomic_store_32, atomic_store_64, atomic_swap_32_if,
+    pthread_mutex_lock, pthread_mutex_unlock,
 )
 from kcore.record.batch cimport ReceivedBatch, batch_over
 from kcore.record.record_errors cimport record_errors_free
 from kcore.record.validator cimport ORIGIN_CLIENT, ORIGIN_REPLICATION
 from kcore.storage.leader_epoch_cache cimport EpochEntry, LeaderEpochCache
 from kcore.storage.leader_epoch_cache import FILE_NAME as EPOCH_FILE_NAME
-from kcore.storage.local_log cimport LocalLog, LogLimits, LogOffsetMetadata, limits_of
+from kcore.storage.local_log cimport LocalLog, LogOffsetMetadata
 from kcore.storage.log_append cimport append_as_follower, append_as_leader
-from kcore.storage.log_config import LogConfig  # noqa: F401 (LogConfig is part of the face)
+from kcore.storage.log_flush cimport flush_log
+from kcore.storage.log_limits cimport LogLimits, limits_of
 from kcore.storage.log_read cimport read_log, release_read
 from kcore.storage.log_retention cimport deletable_count
+from kcore.storage.log_truncation cimport cut_to, purge_deleted, remove_segments, restart_at
 from kcore.storage.producer_replay cimport load_latest_snapshot, recall_batches, replay_segment
 from kcore.storage.producer_state cimport KEPT_BATCHES, ProducerEntry, ProducerStateManager
 from kcore.storage.segment cimport (
@@ -75,7 +77,7 @@ cdef int64_t log_start_moves() noexcept nogil:
 
 
 cdef class AppendInfo:
-    """What became of an append: the offsets given, and whether it repeated one that was there already."""
+    """The result of an append: the assigned offsets, and whether it was a duplicate of an earlier one."""
 
     cdef readonly int64_t base_offset
     cdef readonly int64_t last_offset
@@ -88,7 +90,7 @@ cdef class AppendInfo:
 
 @cython.no_gc_clear
 cdef class Log(LocalLog):
-    """Made by log_loader.load_log, which fills it from what is on disk."""
+    """Created by log_loader.load_log, which reads its state from disk."""
 
     def __init__(self, Disk disk not None, bytes directory not None, str topic not None, int partition,
                  config not None, on_failure=None):
@@ -119,7 +121,7 @@ cdef class Log(LocalLog):
         return offset
 
     cdef LogOffsetMetadata bound(self, int isolation) noexcept nogil:
-        """The first offset that a reader may not see, and where it stands."""
+        """The first offset that a reader may not see, with its segment and position."""
         if isolation == ISOLATION_LOG_END:
             return self.end_metadata()
         if (isolation == ISOLATION_TXN_COMMITTED and self.first_unstable_at.offset >= 0
@@ -172,9 +174,9 @@ cdef class Log(LocalLog):
         self.request_commit()
         if self.log_end_offset() - atomic_load_64(&self.flushed_offset) < atomic_load_64(&self.flush_messages):
             return NONE
-        outcome = self.flush_to_disk(True)
+        outcome = flush_log(self, True)
         if outcome >= 0 and self.closed and atomic_load_64(&self.flushed_offset) < self.log_end_offset():
-            # It was closed in between, for deletion or because its directory failed: nobody has flushed this.
+            # It was closed in between, for deletion or because its directory failed, and this was not flushed.
             return KAFKA_STORAGE_ERROR
         return NONE if outcome >= 0 else self.fail(outcome, b"flushing the log")
 
@@ -182,7 +184,7 @@ cdef class Log(LocalLog):
 
     cdef int truncate_locked(self, int64_t offset) noexcept nogil:
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
-        cdef int outcome = self.cut_to(offset, now_ms)
+        cdef int outcome = cut_to(self, offset, now_ms)
         if outcome >= 0:
             self.leader_epochs.truncate_from_end(offset)
             outcome = self.leader_epochs.write_when_changed(INT64_MAX)
@@ -199,7 +201,7 @@ cdef class Log(LocalLog):
 
     cdef int restart_locked(self, int64_t offset) noexcept nogil:
         cdef int64_t now_ms = self.disk.now_ms(self.disk.context)
-        cdef int outcome = self.restart_at(offset, now_ms)
+        cdef int outcome = restart_at(self, offset, now_ms)
         if outcome >= 0:
             self.leader_epochs.truncate_from_end(0)
             outcome = self.leader_epochs.write_when_changed(INT64_MAX)
@@ -213,7 +215,7 @@ cdef class Log(LocalLog):
         return self.offline_unless_done(outcome, b"truncating the log")
 
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil:
-        """From the latest snapshot at or below the log end, and the batches after it; later snapshots are removed."""
+        """Rebuilds it from the latest snapshot and the batches after it. Snapshots beyond the log end are removed."""
         cdef int64_t covered = load_latest_snapshot(self.producer_state, self.disk, self.directory_path,
                                                     self.first_offset, self.next_offset, True, now_ms)
         cdef LogOffsetMetadata first
@@ -223,15 +225,17 @@ cdef class Log(LocalLog):
             outcome = replay_segment(self.producer_state, self.segment_list[i], covered, False)
             i += 1
         self.producer_state.advance_map_end(self.next_offset)
-        # A snapshot names where a transaction began, not the place.
+        # A snapshot has the first offset of a transaction, but not its position.
         while outcome >= 0 and self.producer_state.next_unplaced(&covered):
             outcome = self.locate(covered, &first)
             self.producer_state.place(covered, &first)
         return outcome
 
     cdef int recall_producer(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil:
-        """Reads the end of the log for what a producer may repeat besides its last batch; as far back as the largest
-        batches that it may have had on the way would reach."""
+        """Reads the end of the log for a producer's batches before its last one, which it may repeat.
+
+        Reads as many bytes as KEPT_BATCHES batches of the maximum size may take.
+        """
         cdef int64_t window = KEPT_BATCHES * <int64_t>self.limits.validation.max_message_bytes
         cdef int32_t i = self.segment_count - 1
         cdef ProducerEntry found
@@ -246,7 +250,7 @@ cdef class Log(LocalLog):
             outcome = recall_batches(self.segment_list[i], window, &found)
             window = INT64_MAX
             i += 1
-        # Damage in what lies behind is for its readers to meet.
+        # Damaged earlier records are reported to their readers.
         if outcome < 0 and outcome != -EBADMSG:
             return outcome
         self.producer_state.recall(&found)
@@ -259,10 +263,10 @@ cdef class Log(LocalLog):
             return 0
         if deleted[0] == self.segment_count:
             outcome = self.roll_to(self.next_offset, now_ms)
-        # The start goes first: a reader must not find an offset in range whose segment is no longer in the list.
+        # The start moves first: no offset in range may be without its segment.
         if outcome >= 0:
             self.raise_start(self.segment_list[deleted[0]].base_offset)
-            outcome = self.remove_segments(0, deleted[0], now_ms)
+            outcome = remove_segments(self, 0, deleted[0], now_ms)
         return outcome
 
     cdef void raise_start(self, int64_t offset) noexcept nogil:
@@ -278,7 +282,7 @@ cdef class Log(LocalLog):
         atomic_add_64(&start_moves, 1)
 
     cdef int finish(self) noexcept nogil:
-        """Snapshot, indexes and file sizes as a clean shutdown leaves them."""
+        """Writes the snapshot and finishes indexes and files for a clean shutdown."""
         cdef LogSegment* active = self.active_segment()
         cdef int outcome
         if atomic_load_32(&active.unmade):
@@ -299,17 +303,17 @@ cdef class Log(LocalLog):
 
     @property
     def _high_watermark(self):
-        """The first offset that is not known to be on every in-sync replica: readers stop before it."""
+        """The high watermark: the first offset that is not known to be on every in-sync replica."""
         return self.high_watermark()
 
     @property
     def _last_stable_offset(self):
-        """The offset before which every transaction is decided: readers of committed records stop there."""
+        """The last stable offset, below which every transaction is decided."""
         return self.last_stable_offset()
 
     @property
     def _is_offline(self):
-        """Whether a disk error has ended the log's service."""
+        """Whether a disk error has taken the log offline."""
         return bool(self.is_offline())
 
     @property
@@ -333,7 +337,7 @@ cdef class Log(LocalLog):
                        self.directory)
 
     def report_failure(self):
-        """Calls `on_failure(log, OSError)` once after the log went offline; whoever polls logs calls this."""
+        """Calls `on_failure(log, OSError)`, once, if the log went offline. To be called regularly."""
         if self.failure_errno and not self.failure_reported:
             self.failure_reported = True
             if self.on_failure is not None:
@@ -344,12 +348,12 @@ cdef class Log(LocalLog):
         raise errors.by_code(code)(message)
 
     cdef int check_disk(self, int outcome, const char* work) except -1:
-        """Raises what a negated errno stands for, and takes the log offline when it must."""
+        """Raises the error of a negated errno, and takes the log offline unless the shortage passes by itself."""
         cdef int16_t code
         if outcome >= 0:
             return 0
         if lacks_descriptors(outcome):
-            # No failure of the disk, and to be told from one.
+            # Not a failure of the disk.
             raise OSError(-outcome, f"{strerror(-outcome)}: {DESCRIPTOR_REMEDY.decode()}", self.directory)
         if is_full(outcome) and not self.is_offline():
             self.fail(outcome, work)
@@ -359,7 +363,7 @@ cdef class Log(LocalLog):
         return -1
 
     def update_config(self, config not None):
-        """Takes over a LogConfig from the next append on."""
+        """Applies a LogConfig, from the next append on."""
         cdef LogLimits limits = limits_of(config)
         with nogil:
             pthread_mutex_lock(&self.append_lock)
@@ -369,9 +373,9 @@ cdef class Log(LocalLog):
         self.config = config
 
     def append(self, records, int32_t leader_epoch=0, int origin=ORIGIN_CLIENT):
-        """Appends as the leader, or with `origin` ORIGIN_REPLICATION as a follower; the given bytes stay as they are.
+        """Appends a copy of `records` as the leader or, with `origin` ORIGIN_REPLICATION, as a follower.
 
-        Returns an AppendInfo; raises the KafkaError of what the batches or the disk are at fault of.
+        Returns an AppendInfo. Raises a KafkaError for invalid batches and for disk errors.
         """
         cdef bytearray patched = bytearray(records)
         cdef uint8_t* start = <uint8_t*>PyByteArray_AS_STRING(patched)
@@ -391,10 +395,10 @@ cdef class Log(LocalLog):
 
     def read(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
               bint at_least_one=True):
-        """The bytes of the batches from the one holding `offset` on, of one segment, cut at `max_bytes`.
+        """The batches of one segment from the one with `offset` on, at most `max_bytes`.
 
-        The first batch may begin before `offset`, the last one may be cut. Empty when the isolation allows nothing;
-        OffsetOutOfRangeError below the log's start or above its end.
+        The first batch may begin before `offset`, the last one may be incomplete. Empty when the isolation level allows
+        nothing. OffsetOutOfRangeError below the log start offset or above the log end offset.
         """
         cdef ReadResult result
         cdef uint8_t* buffer = NULL
@@ -417,8 +421,10 @@ cdef class Log(LocalLog):
             free(buffer)
 
     def aborted_transactions(self, int64_t offset, int64_t max_bytes=INT32_MAX):
-        """What a reader of committed records is told with the records from `offset` on: for each aborted transaction
-        `(producer id, first offset, offset of its marker, last stable offset behind it)`."""
+        """The aborted transactions for a consumer of committed records from `offset` on.
+
+        Each is `(producer id, first offset, offset of its marker, last stable offset after it)`.
+        """
         cdef ReadResult result
         cdef int32_t i
         with nogil:
@@ -434,14 +440,14 @@ cdef class Log(LocalLog):
                 release_read(&result)
 
     def _advance_high_watermark(self, int64_t offset):
-        """Raises the high watermark to `offset`, at most to the log's end; whether it moved."""
+        """Raises the high watermark to `offset`, at most to the log end offset; whether it moved."""
         cdef bint moved
         with nogil:
             moved = self.advance_high_watermark(offset)
         return bool(moved)
 
     def roll(self):
-        """Begins a new segment at the log's end, unless the active one is empty; the base offset of the active one."""
+        """Begins a new segment unless the active one is empty. Returns the base offset of the active segment."""
         cdef int outcome = 0
         cdef int64_t base_offset
         with nogil:
@@ -454,11 +460,11 @@ cdef class Log(LocalLog):
         return base_offset
 
     def flush(self):
-        """Brings everything appended so far onto the device and moves the recovery point there; nothing once closed."""
+        """Flushes everything that was appended and moves the recovery point. Does nothing on a closed log."""
         self.flush_segments(True)
 
     def flush_rolled(self):
-        """Does so for finished segments only, if any is not yet on the device; whether there was one."""
+        """Flushes finished segments that are not on the device; whether there were any."""
         cdef bint due
         with nogil:
             pthread_mutex_lock(&self.append_lock)
@@ -471,11 +477,11 @@ cdef class Log(LocalLog):
     cdef int flush_segments(self, bint include_active) except -1:
         cdef int outcome
         with nogil:
-            outcome = self.flush_to_disk(include_active)
+            outcome = flush_log(self, include_active)
         return self.check_disk(outcome, b"flushing the log")
 
     def truncate_to(self, int64_t offset):
-        """Drops every batch with records at or above `offset`; whether there was anything to drop."""
+        """Drops every batch with records at or above `offset`; whether there were any."""
         cdef int outcome = 0
         cdef bint due
         with nogil:
@@ -488,7 +494,7 @@ cdef class Log(LocalLog):
         return bool(due)
 
     def truncate_fully_and_start_at(self, int64_t offset):
-        """Drops everything; the log is empty and goes on at `offset`."""
+        """Drops all records. The empty log continues at `offset`."""
         cdef int outcome = 0
         cdef bint usable
         with nogil:
@@ -502,11 +508,11 @@ cdef class Log(LocalLog):
         self.check_disk(outcome, b"truncating the log")
 
     def increment_start_offset(self, int64_t offset):
-        """Hides the records below `offset` (DeleteRecords); OffsetOutOfRangeError above the high watermark."""
+        """Deletes the records below `offset` (DeleteRecords). OffsetOutOfRangeError above the high watermark."""
         cdef bint allowed, usable
         with nogil:
             pthread_mutex_lock(&self.append_lock)
-            # The directory of a closed log may have its name no more, or a successor may have it.
+            # The directory of a closed log may have been renamed, or its name may belong to a new log.
             usable = not self.closed and not self.is_offline()
             allowed = offset <= self.high_watermark()
             if usable and allowed and offset > self.first_offset:
@@ -518,14 +524,14 @@ cdef class Log(LocalLog):
             self.raise_error(OFFSET_OUT_OF_RANGE, None)
 
     def delete_old_segments(self, int64_t now_ms):
-        """Removes the segments that retention has passed, and the files of those removed long enough ago.
+        """Removes the segments that are past retention, and the files of segments that were removed long enough ago.
 
-        Returns how many segments left the log; their files are renamed to *.deleted at once.
+        Returns how many segments were removed. Their files are renamed to *.deleted at once.
         """
         cdef int32_t deleted = 0
         cdef int outcome = 0
         with nogil:
-            self.purge_deleted(now_ms)
+            purge_deleted(self, now_ms)
             pthread_mutex_lock(&self.append_lock)
             if not self.closed and not self.is_offline():
                 outcome = self.delete_locked(now_ms, &deleted)
@@ -534,16 +540,16 @@ cdef class Log(LocalLog):
         return deleted
 
     def close(self, bint for_deletion=False):
-        """The clean end: producer snapshot, trimmed indexes, files closed. Appends and reads are refused afterwards.
+        """Writes the producer snapshot, trims indexes, closes files. Appends and reads are refused afterwards.
 
-        `for_deletion` writes nothing, so that a topic can be deleted from a disk that is full.
+        `for_deletion` writes nothing, so that a topic can be deleted from a full disk.
         """
         cdef int outcome = 0
         cdef int32_t i
         with nogil:
             if self.commits_in_groups:
                 self.committer.leave(&self.ticket)
-            # A flush that is under way ends first: both would sync and close the active segment's indexes.
+            # A running flush ends first: both would sync and close the active segment's indexes.
             pthread_mutex_lock(&self.flush_lock)
             pthread_mutex_lock(&self.append_lock)
             if not self.closed and self.segment_count and not self.is_offline() and not for_deletion:
@@ -551,7 +557,7 @@ cdef class Log(LocalLog):
             pthread_mutex_lock(&self.segments_lock)
             self.closed = True
             for i in range(self.segment_count):
-                # Nobody appends any more, even where the segment could not be finished.
+                # No more appends, even if the segment could not be finished.
                 atomic_store_32(&self.segment_list[i].writable, 0)
                 segment_close_idle(self.segment_list[i], 1)
                 if self.segment_list[i].indexes_are_wrong and not for_deletion:
@@ -559,11 +565,11 @@ cdef class Log(LocalLog):
             pthread_mutex_unlock(&self.segments_lock)
             pthread_mutex_unlock(&self.append_lock)
             pthread_mutex_unlock(&self.flush_lock)
-            self.purge_deleted(INT64_MAX)
+            purge_deleted(self, INT64_MAX)
         self.check_disk(outcome, b"closing the log")
 
     def left_clean(self):
-        """How the log stands after a clean `close`, as `clean_logs` keeps it; None where the next start has to look."""
+        """The entry for `clean_shutdown_state` after a clean `close`; None if the next start has to open the log."""
         cdef LogSegment* active = self.active_segment()
         cdef int outcome = 0
         cdef int32_t i
@@ -580,10 +586,11 @@ cdef class Log(LocalLog):
                 active.max_timestamp, active.offset_of_max_timestamp)
 
     def offset_for_timestamp(self, int64_t timestamp_ms):
-        """`(offset, timestamp)` of the first record that is no older, or None; ListOffsets' special times as well.
+        """`(offset, timestamp)` of the first record with this timestamp or a later one, or None.
 
-        EARLIEST_TIMESTAMP and LATEST_TIMESTAMP answer the log's start and high watermark with timestamp -1,
-        MAX_TIMESTAMP the newest record. Readers of a lower bound than the log's end have to compare the offset.
+        The special timestamps of ListOffsets are supported: EARLIEST_TIMESTAMP and LATEST_TIMESTAMP return the log
+        start offset and the high watermark with timestamp -1, MAX_TIMESTAMP the record with the largest timestamp. The
+        offset may be above the high watermark.
         """
         if timestamp_ms == EARLIEST_TIMESTAMP:
             return self.start_offset, -1
@@ -597,14 +604,14 @@ cdef class Log(LocalLog):
             self.check_disk(-error.errno, b"reading the log")
 
     def timestamp_at(self, int64_t offset):
-        """The timestamp of the record at `offset`, or of the first one behind it where it is gone; None at the log's end."""
+        """The timestamp of the record at `offset`, or of the next one if it is gone; None at the log end offset."""
         try:
             return timestamp_at(self, max(offset, self.log_start_offset()))
         except OSError as error:
             self.check_disk(-error.errno, b"reading the log")
 
     def end_offset_for_epoch(self, int32_t epoch):
-        """`(epoch, end offset)` of the largest epoch at or below the asked one; (-1, -1) when it is unknown."""
+        """`(epoch, end offset)` of the largest epoch at or below `epoch`; (-1, -1) when it is unknown."""
         cdef EpochEntry answer
         with nogil:
             answer = self.leader_epochs.end_offset_for(epoch, self.log_end_offset())
@@ -616,7 +623,7 @@ cdef class Log(LocalLog):
 
     @property
     def decompressed_limit_bytes(self):
-        """How large the records of a batch may be once they are decompressed."""
+        """The maximum size of a batch's records when they are decompressed."""
         return self.limits.validation.decompressed_limit_bytes
 
     @property
@@ -625,15 +632,15 @@ cdef class Log(LocalLog):
         return self.leader_epochs.latest_epoch()
 
     def assign_epoch_start(self, int32_t epoch, int64_t offset):
-        """Notes that `epoch` starts at `offset`; an epoch that is known already changes nothing."""
+        """Records that `epoch` starts at `offset`. A known epoch is not changed."""
         with nogil:
             self.leader_epochs.assign(epoch, offset)
 
 
 def take_changed(list managed not None):
-    """Those of some objects whose `log` has changed, in anything that is checkpointed or flushed, since last asked.
+    """The objects whose `log` has something new to checkpoint or to flush since the last call.
 
-    One flag a log is looked at: asking ten thousand logs every few seconds costs nothing that could be measured.
+    It reads one flag for each log, so that it can be called for ten thousand logs every few seconds.
     """
     cdef Log log
     changed = []
@@ -657,9 +664,9 @@ cdef AppendInfo append_info(const AppendResult* result):
 
 
 cdef void show_to_python(names):
-    """Gives Python members the names that native methods of the class have: Cython lets a class define only one.
+    """Renames Python members to names of native methods, `_is_offline` to `Log.is_offline` and so on.
 
-    Python does not see native methods, so nothing is hidden by this; `_is_offline` becomes `Log.is_offline`, and so on.
+    Cython does not allow both in one class. Python does not see native methods, so nothing is hidden.
     """
     cdef PyTypeObject* log_type = <PyTypeObject*>Log
     members = <dict>log_type.tp_dict
