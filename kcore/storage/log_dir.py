@@ -25,7 +25,7 @@ from kcore.storage.checkpoints import (
     CorruptFileError,
     OffsetCheckpoint,
 )
-from kcore.storage.clean_logs import take_clean_logs, write_clean_logs
+from kcore.storage.clean_shutdown_state import take_clean_state, write_clean_state
 from kcore.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kcore.platform.disk import Disk
     from kcore.storage.checkpoints import TopicPartition
-    from kcore.storage.clean_logs import CleanLog
+    from kcore.storage.clean_shutdown_state import CleanState
     from kcore.storage.log_committer import LogCommitter
 
 log = get_logger(__name__)
@@ -78,7 +78,7 @@ class LogDir:
         self.meta: MetaProperties | None = None
         self.had_clean_shutdown = False
         # How that shutdown left the logs.
-        self.left_clean: dict[TopicPartition, CleanLog] = {}
+        self.left_clean: dict[TopicPartition, CleanState] = {}
         # With log.flush.group.commit: who flushes for all that wait.
         self.committer: LogCommitter | None = None
         # By checkpoint: partitions that the file may still name, although their logs here are deleted.
@@ -150,18 +150,18 @@ class LogDir:
         """Notes whether the last shutdown was clean, and removes the marker."""
         marker = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.had_clean_shutdown = self._disk.exists(marker)
-        left_clean = take_clean_logs(self._disk, self.path)
+        left_clean = take_clean_state(self._disk, self.path)
         if self.had_clean_shutdown:
             self.left_clean = left_clean
             self._disk.unlink(marker)
             self._disk.fsync_dir(self.path)
 
-    def mark_clean_shutdown(self, broker_epoch: int, left_clean: Mapping[TopicPartition, CleanLog]) -> None:
+    def mark_clean_shutdown(self, broker_epoch: int, left_clean: Mapping[TopicPartition, CleanState]) -> None:
         """Says that every log in the directory was flushed and closed (KIP-966 keeps the broker epoch with it).
 
         `left_clean` is what the next start may believe of them without a look.
         """
-        write_clean_logs(self._disk, self.path, left_clean)
+        write_clean_state(self._disk, self.path, left_clean)
         content = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         self._disk.write_file_atomically(f"{self.path}/{CLEAN_SHUTDOWN_FILE}", content.encode())
 

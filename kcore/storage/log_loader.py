@@ -1,9 +1,9 @@
 """Opening a log from its directory (Kafka's `LogLoader`), and what happens to damaged files.
 
-After a clean shutdown nothing is scanned. Where the last segment is what `clean_logs` says of it, the log is known from
-the names in its directory, that file and the newest producer snapshot, and no segment is opened before it is used;
-otherwise segments are taken as they are, except those whose indexes are missing or do not fit. After a crash every
-segment with records at or above the recovery point is read from its start.
+After a clean shutdown nothing is scanned. Where the last segment is what `clean_shutdown_state` says of it, the log is
+known from the names in its directory, that file and the newest producer snapshot, and no segment is opened before it is
+used; otherwise segments are taken as they are, except those whose indexes are missing or do not fit. After a crash
+every segment with records at or above the recovery point is read from its start.
 
 Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away, and so is what follows a
 gap that a loss of power left between two segments; a torn tail is simply lost, since nobody was told that it was
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kcore.platform.disk import Disk
-    from kcore.storage.clean_logs import CleanLog
+    from kcore.storage.clean_shutdown_state import CleanState
     from kcore.storage.log_config import LogConfig
     from kcore.storage.log_recovery import SegmentScan
 
@@ -60,7 +60,7 @@ def load_log(
     log_start_offset: int = 0,
     clean_shutdown: bool = False,
     is_durable: bool = False,
-    left: CleanLog | None = None,
+    left: CleanState | None = None,
     on_failure: OnFailure | None = None,
 ) -> Log:
     """The log in `directory`, which is made when it is missing; OSError when the disk fails.
@@ -111,7 +111,7 @@ class LogLoader:
         log_start_offset: int,
         clean_shutdown: bool,
         is_durable: bool,
-        left: CleanLog | None,
+        left: CleanState | None,
     ) -> None:
         self._disk = disk
         self._directory = directory
@@ -157,7 +157,7 @@ class LogLoader:
 
     # What a clean shutdown left
 
-    def _take_as_left(self, names: list[str], left: CleanLog) -> bool:
+    def _take_as_left(self, names: list[str], left: CleanState) -> bool:
         """Puts the log together without opening a segment; False, with nothing done, when anything looks different."""
         end_offset, *active = left
         offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]

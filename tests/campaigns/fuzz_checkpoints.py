@@ -8,7 +8,7 @@ PACKAGES = (
     "kcore/storage/checkpoints.py",
     "kcore/storage/meta_properties.py",
     "kcore/storage/partition_metadata.py",
-    "kcore/storage/clean_logs.py",
+    "kcore/storage/clean_shutdown_state.py",
     "kcore/storage/leader_epoch_cache.pyx",
 )
 

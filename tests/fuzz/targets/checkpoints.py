@@ -14,7 +14,12 @@ from collections.abc import Callable
 from kcore import uuid
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.storage.checkpoints import CorruptFileError, OffsetCheckpoint, parse_checkpoint
-from kcore.storage.clean_logs import format_clean_logs, parse_clean_logs, take_clean_logs, write_clean_logs
+from kcore.storage.clean_shutdown_state import (
+    format_clean_state,
+    parse_clean_state,
+    take_clean_state,
+    write_clean_state,
+)
 from kcore.storage.leader_epoch_cache import LeaderEpochCache
 from kcore.storage.meta_properties import parse_meta_properties, read_meta_properties, write_meta_properties
 from kcore.storage.partition_metadata import parse_topic_id, read_topic_id, write_topic_id
@@ -40,7 +45,7 @@ class Checkpoints(Target):
             (leader_epochs, self.check_epochs),
             (meta_properties, self.check_meta),
             (partition_metadata, self.check_topic_id),
-            (clean_logs, self.check_clean_logs),
+            (clean_state, self.check_clean_state),
         ]
 
     def generate(self, source: random.Random, seed: int) -> bytes:
@@ -96,15 +101,15 @@ class Checkpoints(Target):
         write_topic_id(self.disk, "/data", topic_id)
         assert read_topic_id(self.disk, "/data") == topic_id
 
-    def check_clean_logs(self, content: bytes) -> None:
-        logs = parse_clean_logs(content)
+    def check_clean_state(self, content: bytes) -> None:
+        logs = parse_clean_state(content)
         if logs is None:
             return
         for (_, partition), numbers in logs.items():
             assert 0 <= partition <= INT_MAX
             assert all(-1 <= number <= LONG_MAX for number in numbers)
-        write_clean_logs(self.disk, "/data", logs)
-        assert take_clean_logs(self.disk, "/data") == logs
+        write_clean_state(self.disk, "/data", logs)
+        assert take_clean_state(self.disk, "/data") == logs
 
 
 def assert_named(error: CorruptFileError) -> None:
@@ -148,11 +153,11 @@ def partition_metadata(source: random.Random) -> bytes:
     return f"version: 0\ntopic_id: {uuid.to_text(source.randbytes(16))}".encode()
 
 
-def clean_logs(source: random.Random) -> bytes:
+def clean_state(source: random.Random) -> bytes:
     logs = {}
     for topic in source.sample(NAMES, source.randrange(len(NAMES))):
         logs[topic, source.choice(NUMBERS)] = tuple(source.choice((-1, *NUMBERS)) for _ in range(7))
-    return format_clean_logs(logs)
+    return format_clean_state(logs)
 
 
 def make() -> Checkpoints:

@@ -14,7 +14,7 @@ from kcore import errors
 from kcore.config.broker import BrokerConfig
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.platform.real_disk import RealDisk
-from kcore.storage.clean_logs import format_clean_logs, parse_clean_logs
+from kcore.storage.clean_shutdown_state import format_clean_state, parse_clean_state
 from kcore.storage.log import Log
 from kcore.storage.log_dir_scan import HostedTopic
 from kcore.storage.log_manager import LogManager
@@ -283,7 +283,7 @@ class TestManager:
                 append_each(log, partition)
         manager.shutdown()
         del manager, log
-        left = parse_clean_logs(disk.read_file("/data/kcli-clean-logs"))
+        left = parse_clean_state(disk.read_file("/data/kcli-clean-logs"))
         assert left is not None
         assert sorted(partition for _, partition in left) == list(range(1, 20, 2))
         manager = self.start(disk, "/data", 20)
@@ -368,16 +368,16 @@ class TestManager:
     ],
 )
 def test_entries_that_break_a_rule_say_nothing(count: int, entries: bytes) -> None:
-    assert not parse_clean_logs(b"1\n%d\n%d\n%s" % (count, zlib.crc32(entries), entries))
+    assert not parse_clean_state(b"1\n%d\n%d\n%s" % (count, zlib.crc32(entries), entries))
 
 
 def test_every_flipped_bit_and_every_prefix_says_nothing() -> None:
     logs = {("orders", 0): (1742, 1200, 65536, 1763750000000, 1763740000000, 1763749999000, 1741)}
-    content = format_clean_logs(logs)
-    assert parse_clean_logs(content) == logs
+    content = format_clean_state(logs)
+    assert parse_clean_state(content) == logs
     for position in range(len(content)):
-        assert not parse_clean_logs(content[:position])
+        assert not parse_clean_state(content[:position])
         for bit in range(8):
             damaged = bytearray(content)
             damaged[position] ^= 1 << bit
-            assert parse_clean_logs(bytes(damaged)) in (None, {}), (position, bit)
+            assert parse_clean_state(bytes(damaged)) in (None, {}), (position, bit)

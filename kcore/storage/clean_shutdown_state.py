@@ -1,17 +1,17 @@
-"""`kcli-clean-logs`: how a clean shutdown left each log, so that the next start need not open any of them.
+"""`kcli-clean-logs`: the state of each log after a clean shutdown, so that the next start need not open the logs.
 
     1                                      version
     1                                      number of entries
     1284404863                             CRC-32 of the lines of the entries
     orders 0 1742 1200 65536 1763750000000 1763740000000 1763749999000 1741
 
-An entry is topic, partition, log end offset; of the last segment its base offset, bytes, time of modification, the
-first batch's largest timestamp, the largest timestamp and its offset. It stands beside `.kafka_cleanshutdown` in a log
-directory; Apache Kafka, which opens each log instead, takes no notice of it.
+An entry is topic, partition and log end offset; then, of the last segment: base offset, bytes, time of modification,
+the largest timestamp of the first batch, the largest timestamp and its offset. The file is beside
+`.kafka_cleanshutdown` in a log directory. Apache Kafka ignores it and opens each log.
 
-Crash policy: written before the marker and removed with it. An entry counts only where the last segment still has this
-size and time of modification, so that whoever touched the files meanwhile, Apache Kafka or a hand, has the log read
-again; without the file, or with one whose checksum is wrong, every log is.
+Crash policy: written before the marker and removed with it. An entry is used only if the last segment still has this
+size and time of modification: when Apache Kafka or a person changed the files, the log is read again. All logs are read
+when the file is missing or its checksum is wrong.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from kcore.platform.disk import Disk
     from kcore.storage.checkpoints import TopicPartition
 
-    # The seven numbers of an entry, in their order.
-    CleanLog = tuple[int, ...]
+    # The seven numbers of an entry, in order.
+    CleanState = tuple[int, ...]
 
 log = get_logger(__name__)
 
@@ -39,26 +39,26 @@ HEAD_LINES = 3
 NUMBERS = 7
 
 
-def write_clean_logs(disk: Disk, directory: str, logs: Mapping[TopicPartition, CleanLog]) -> None:
-    """Replaces the file of a log directory."""
-    disk.write_file_atomically(f"{directory}/{FILE_NAME}", format_clean_logs(logs))
+def write_clean_state(disk: Disk, directory: str, logs: Mapping[TopicPartition, CleanState]) -> None:
+    """Replaces the file in a log directory."""
+    disk.write_file_atomically(f"{directory}/{FILE_NAME}", format_clean_state(logs))
 
 
-def take_clean_logs(disk: Disk, directory: str) -> dict[TopicPartition, CleanLog]:
-    """Reads the file and removes it; nothing where there is none, or it is damaged."""
+def take_clean_state(disk: Disk, directory: str) -> dict[TopicPartition, CleanState]:
+    """Reads the file and removes it. Empty when it is missing or damaged."""
     path = f"{directory}/{FILE_NAME}"
     try:
         content = disk.read_file(path)
     except FileNotFoundError:
         return {}
     disk.unlink(path)
-    logs = parse_clean_logs(content)
+    logs = parse_clean_state(content)
     if logs is None:
-        log.warn("Ignored %s, which is damaged: every log is opened and read", path)
+        log.warn("Ignored the damaged file %s. The start takes longer, because it opens and reads every log", path)
     return logs or {}
 
 
-def format_clean_logs(logs: Mapping[TopicPartition, CleanLog]) -> bytes:
+def format_clean_state(logs: Mapping[TopicPartition, CleanState]) -> bytes:
     """The file's bytes."""
     entries = "".join(
         f"{topic} {partition} {' '.join(map(str, left))}\n" for (topic, partition), left in logs.items()
@@ -66,15 +66,15 @@ def format_clean_logs(logs: Mapping[TopicPartition, CleanLog]) -> bytes:
     return b"%s\n%d\n%d\n%s" % (VERSION, len(logs), crc32(entries), entries)
 
 
-def parse_clean_logs(content: bytes) -> dict[TopicPartition, CleanLog] | None:
+def parse_clean_state(content: bytes) -> dict[TopicPartition, CleanState] | None:
     """The entries in the file's bytes; None when they break a rule of the format."""
     head = content.split(b"\n", HEAD_LINES)
     if len(head) <= HEAD_LINES or head[0] != VERSION:
         return None
     lines = head[HEAD_LINES].split(b"\n")
-    logs: dict[TopicPartition, CleanLog] = {}
+    logs: dict[TopicPartition, CleanState] = {}
     try:
-        # A log end that is off by one bit would have offsets given out twice.
+        # A wrong log end offset would assign offsets twice.
         if int(head[2]) != crc32(head[HEAD_LINES]) or lines[-1] != b"":
             return None
         for line in lines[:-1]:
