@@ -46,8 +46,8 @@ class Life:
         log.increment_start_offset(OLD_START)
         self.manager.get_or_create_log("others", 0, OTHERS_ID).append(BATCH)
         self.manager.save_start_offsets([PLACE])
-        self.manager.checkpoint_recovery_points()
-        self.manager.checkpoint_high_watermarks()
+        self.manager.checkpoints.write_recovery_points()
+        self.manager.checkpoints.write_high_watermarks()
 
     def start(self) -> None:
         self.manager = LogManager(self.disk, ["/data"], BrokerConfig({}), ManualScheduler(self.memory.now_ms))
@@ -60,7 +60,7 @@ class Life:
     def script(self) -> Iterator[None]:
         self.deleted = (OLD_ID,)
         del self.topics["orders"]
-        self.manager.delete_log(*PLACE)
+        self.manager.delete_logs([PLACE])
         yield
         self.topics["orders"] = NEW_ID
         log = self.manager.get_or_create_log(*PLACE, NEW_ID, is_new=True)
@@ -69,7 +69,7 @@ class Life:
         log.flush()
         self.acknowledged = log.end_offset
         yield
-        self.manager.checkpoint_high_watermarks()
+        self.manager.checkpoints.write_high_watermarks()
         yield
 
     def live(self) -> None:

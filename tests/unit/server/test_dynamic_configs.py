@@ -40,7 +40,8 @@ class RestartedBroker:
         store.set_configs(self.broker.controller.epoch, BROKER_RESOURCE, name, overrides)
 
     def segment_bytes(self, topic: str) -> int:
-        entry = self.broker.log_manager._logs[topic, 0]
+        entry = self.broker.log_manager._logs.get((topic, 0))
+        assert entry is not None
         return entry.config.segment_bytes
 
 

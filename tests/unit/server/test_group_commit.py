@@ -190,7 +190,7 @@ def test_a_failed_sync_is_an_error_to_everyone_and_never_an_ack(machine: Machine
         assert set(answers.values()) == {KAFKA_STORAGE_ERROR}
         assert produce(client, "orders", batch([b"later"]), acks=acks).error_code == KAFKA_STORAGE_ERROR
         assert machine.broker is not None
-        machine.broker.log_manager.checkpoint_high_watermarks()
+        machine.broker.log_manager.checkpoints.write_high_watermarks()
         assert machine.broker.log_manager.offline_directories() == ["/data"]
 
 

@@ -157,10 +157,10 @@ def test_a_directory_stays_in_use_and_what_was_due_is_written_later(capsys: pyte
     with pytest.raises(STORAGE_ERROR):
         log.append(batch())
     work: list[Callable[[], None]] = [
-        machine.manager.checkpoint_high_watermarks,
-        machine.manager.checkpoint_recovery_points,
-        machine.manager.flush_rolled_segments,
-        machine.manager.apply_retention,
+        machine.manager.checkpoints.write_high_watermarks,
+        machine.manager.checkpoints.write_recovery_points,
+        machine.manager.maintenance.flush_rolled,
+        machine.manager.maintenance.apply_retention,
     ]
     for run in (*work, *work):
         run()

@@ -341,9 +341,9 @@ class TestManager:
 
         def run() -> list[int]:
             disk.advance(5_000)
-            manager.checkpoint_high_watermarks()
-            manager.checkpoint_recovery_points()
-            manager.checkpoint_log_start_offsets()
+            manager.checkpoints.write_high_watermarks()
+            manager.checkpoints.write_recovery_points()
+            manager.checkpoints.write_log_start_offsets()
             return [disk.modified_ms(f"/data/{name}") for name in names]
 
         run()

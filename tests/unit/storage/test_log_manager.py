@@ -15,12 +15,13 @@ from kcore.config.broker import BrokerConfig
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.platform.real_disk import RealDisk
 from kcore.record.encoder import encode_batch
-from kcore.storage import log_manager
+from kcore.storage import log_checkpoints, log_deletion
 from kcore.storage.checkpoints import CorruptFileError, parse_checkpoint
 from kcore.storage.log_dir import LogDirLockedError
 from kcore.storage.log_dir_scan import HostedTopic
 from kcore.storage.log_dirs import LogDirsError
 from kcore.storage.log_manager import LogManager
+from kcore.storage.managed_logs import ManagedLogs
 from kcore.storage.meta_properties import parse_meta_properties
 from kcore.storage.scheduler import ScheduledTask, Scheduler
 
@@ -269,7 +270,7 @@ class TestLogs:
     def test_a_topic_made_anew_has_its_new_configuration(self, machine: Machine) -> None:
         manager = machine.start()
         manager.get_or_create_log("orders", 0, ORDERS_ID, {"segment.bytes": "200"})
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         log = manager.get_or_create_log("orders", 0, PAYMENTS_ID, {})
         log.append(BATCH)
         log.append(BATCH)
@@ -319,7 +320,7 @@ class TestLogs:
     def test_a_new_configuration_reaches_open_logs(self, machine: Machine) -> None:
         manager = machine.start()
         log = manager.get_or_create_log("orders", 0, ORDERS_ID)
-        manager.update_topic_config("orders", {"segment.bytes": "200"})
+        manager.update_topic_configs({"orders": {"segment.bytes": "200"}})
         for _ in range(3):
             log.append(BATCH)
         assert len(log.segments) == 3
@@ -502,14 +503,14 @@ class TestDeletion:
     def test_a_deleted_log_is_renamed_at_once_and_removed_later(self, machine: Machine) -> None:
         manager = machine.start()
         manager.get_or_create_log("orders", 0, ORDERS_ID, {"file.delete.delay.ms": "1234"}).append(BATCH)
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         assert manager.get_log("orders", 0) is None
         (name,) = machine.directories()
         assert re.fullmatch(r"orders-0\.[0-9a-f]{32}-delete", name)
         assert machine.scheduler.timing("kafka-delete-logs") == (1234, None)
         machine.scheduler.run("kafka-delete-logs")
         assert machine.directories() == []
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
 
     def test_a_log_made_anew_inherits_nothing(self, machine: Machine) -> None:
         manager = machine.start()
@@ -520,7 +521,7 @@ class TestDeletion:
         machine.scheduler.run("recovery-point-checkpoint")
         assert machine.checkpoint("a", "recovery-point-offset-checkpoint") == {("orders", 0): 3}
         machine.scheduler.run("high-watermark-checkpoint")
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         log = manager.get_or_create_log("orders", 0, PAYMENTS_ID)
         assert (log.start_offset, log.end_offset, log.recovery_point) == (0, 0, 0)
         for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
@@ -537,7 +538,7 @@ class TestDeletion:
         manager = machine.start()
         manager.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
         machine.scheduler.run("high-watermark-checkpoint")
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         machine.crash()
         manager = machine.start(topics={"orders": HostedTopic(PAYMENTS_ID, (0,))}, deleted=(ORDERS_ID,))
         assert machine.checkpoint("a", "replication-offset-checkpoint") == {}
@@ -561,8 +562,8 @@ class TestDeletion:
         manager = machine.start()
         for partition in range(10):
             manager.get_or_create_log("orders", partition, ORDERS_ID)
-        manager.checkpoint_recovery_points()
-        manager.checkpoint_high_watermarks()
+        manager.checkpoints.write_recovery_points()
+        manager.checkpoints.write_high_watermarks()
         manager.delete_logs([("orders", partition) for partition in range(10)])
         machine.disk.synced.clear()
         for partition in range(10):
@@ -575,23 +576,23 @@ class TestDeletion:
     def test_a_name_that_no_checkpoint_has_seen_costs_none(self, machine: Machine) -> None:
         """A topic that is created and deleted over and over again does not write the offsets of all others."""
         manager = machine.start()
-        manager.checkpoint_high_watermarks()
+        manager.checkpoints.write_high_watermarks()
         machine.disk.synced.clear()
         for _ in range(5):
             manager.get_or_create_log("orders", 0, ORDERS_ID)
-            manager.delete_log("orders", 0)
+            manager.delete_logs([("orders", 0)])
         assert machine.disk.synced == [machine.path("a")] * 5
 
     def test_names_of_deleted_logs_are_remembered_within_a_bound(
         self, machine: Machine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(log_manager, "DELETED_REMEMBERED", 5)
+        monkeypatch.setattr(log_checkpoints, "MAX_DELETED_NAMED", 5)
         manager = machine.start()
         (log_dir,) = manager._log_dirs.online()
         for number in range(20):
             manager.get_or_create_log(f"topic-{number}", 0, ORDERS_ID)
-            manager.checkpoint_high_watermarks()
-            manager.delete_log(f"topic-{number}", 0)
+            manager.checkpoints.write_high_watermarks()
+            manager.delete_logs([(f"topic-{number}", 0)])
             assert all(len(names) <= 5 for names in log_dir.deleted.values())
 
     def test_a_checkpoint_that_cannot_be_written_keeps_a_log_of_a_deleted_name_from_the_directory(
@@ -600,7 +601,7 @@ class TestDeletion:
         manager = machine.start("a", "b")
         manager.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
         machine.scheduler.run("high-watermark-checkpoint")
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         machine.break_directory("a")
         manager.get_or_create_log("orders", 0, PAYMENTS_ID, is_new=True)
         assert machine.exists("b", "orders-0")
@@ -610,7 +611,7 @@ class TestDeletion:
     def test_many_directories_are_removed_a_few_at_a_time(
         self, machine: Machine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(log_manager, "REMOVED_TOGETHER", 3)
+        monkeypatch.setattr(log_deletion, "MAX_REMOVED_TOGETHER", 3)
         manager = machine.start()
         for partition in range(7):
             manager.get_or_create_log("orders", partition, ORDERS_ID)
@@ -630,7 +631,7 @@ class TestDeletion:
     def test_a_removal_that_was_pending_is_taken_up_after_a_restart(self, machine: Machine) -> None:
         manager = machine.start()
         manager.get_or_create_log("orders", 0, ORDERS_ID)
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         manager.shutdown()
         machine.start()
         machine.scheduler.run("kafka-delete-logs")
@@ -643,9 +644,9 @@ class TestDeletion:
         log = manager.get_or_create_log("orders", 0, ORDERS_ID, {"flush.ms": "0"})
         other = manager.get_or_create_log("payments", 0, PAYMENTS_ID)
         log.append(BATCH)
-        late = manager._entries()
-        manager.delete_log("orders", 0)
-        monkeypatch.setattr(LogManager, "_entries", lambda self: late)
+        late = manager._logs.values()
+        manager.delete_logs([("orders", 0)])
+        monkeypatch.setattr(ManagedLogs, "values", lambda self: late)
         for name in ("kafka-log-flusher", "flush-rolled-segments", "kafka-log-retention"):
             machine.scheduler.run(name)
         monkeypatch.undo()
@@ -679,18 +680,19 @@ class TestBackgroundWork:
             recovery_points.update(found)
         assert recovery_points == {("orders", partition): partition for partition in range(4)}
 
-    def test_high_watermarks_come_from_whoever_knows_and_never_pass_the_end(self, machine: Machine) -> None:
+    def test_the_high_watermark_of_each_log_is_written(self, machine: Machine) -> None:
         manager = machine.start()
         for partition in (0, 1):
             manager.get_or_create_log("orders", partition, ORDERS_ID).append(BATCH)
-        manager.high_watermarks = lambda: {("orders", 0): 1, ("orders", 1): 99}
+        manager.all_logs()["orders", 0].advance_high_watermark(1)
         machine.scheduler.run("high-watermark-checkpoint")
-        assert machine.checkpoint("a", "replication-offset-checkpoint") == {("orders", 0): 1, ("orders", 1): 1}
+        assert machine.checkpoint("a", "replication-offset-checkpoint") == {("orders", 0): 1, ("orders", 1): 0}
 
     def test_a_partition_nobody_leads_keeps_its_checkpointed_high_watermark(self, machine: Machine) -> None:
         manager = machine.start()
-        manager.get_or_create_log("orders", 0, ORDERS_ID).append(BATCH)
-        manager.high_watermarks = lambda: {("orders", 0): 1}
+        log = manager.get_or_create_log("orders", 0, ORDERS_ID)
+        log.append(BATCH)
+        log.advance_high_watermark(1)
         manager.shutdown()
         manager = machine.start(topics=orders())
         assert manager.checkpointed_high_watermark("orders", 0) == 1
@@ -840,5 +842,5 @@ class TestFailures:
         manager.get_or_create_log("orders", 0, ORDERS_ID)
         broken = "a" if machine.directories("a") else "b"
         machine.break_directory(broken)
-        manager.delete_log("orders", 0)
+        manager.delete_logs([("orders", 0)])
         assert [path for path, _ in machine.failures] == [machine.path(broken)]
