@@ -1,16 +1,22 @@
-"""The broker: everything that serves one node of a cluster, started and stopped in order (KafkaServer, BrokerServer).
+"""The broker: all services of one node of a cluster, started and stopped in order (KafkaServer, BrokerServer).
 
-Start: the log directories are locked, which keeps every other process out of all that follows; the metadata store is
-opened; logs are loaded and recovered; sockets are bound, so that ports are known; the controller takes office and
-registers this broker, which raises the leader epochs of what it leads; partitions take up leadership; at last requests
-are served. Whatever fails undoes what was started before it.
+Start:
 
-Stop: new connections are refused, requests in flight are finished, then the layers end from the top down: the network
-and its handlers, the broker's registration, purgatories, the scheduler, the metadata store, and the logs, which are
-flushed, checkpointed and marked as cleanly shut down before their directories are unlocked.
+1. Lock the log directories, so that no other process uses them.
+2. Open the metadata store.
+3. Load and recover the logs.
+4. Bind the sockets, so that their ports are known.
+5. Start the controller and register this broker, which raises the leader epochs of its partitions.
+6. Become the leader of partitions.
+7. Serve requests.
 
-When the last log directory fails the broker cannot keep any promise: it stops without clean-shutdown markers and the
-process ends with 1.
+A step that fails undoes the steps before it.
+
+Stop: refuse new connections, finish requests in flight, then stop the layers from the top down: the network and its
+handlers, the broker's registration, purgatories, the scheduler, the metadata store, and the logs. These are flushed,
+checkpointed and marked as cleanly shut down before their directories are unlocked.
+
+When the last log directory fails, the broker stops without clean-shutdown markers, and the process exits with status 1.
 """
 
 from __future__ import annotations
@@ -74,17 +80,17 @@ RUNNING = 3
 PENDING_CONTROLLED_SHUTDOWN = 6
 SHUTTING_DOWN = 7
 
-# The id of a broker that was not given one: there is no other broker to tell it from.
+# The id of a broker without `node.id` in its configuration: it is the only broker.
 SINGLE_BROKER_ID = 1
 # How long requests in flight may take to finish when the broker stops.
 DRAIN_TIMEOUT_MS = 5000
 
 
 class Broker:
-    """`disk`, `store` and `scheduler` are the machine's own unless a test brings others.
+    """One node of a cluster.
 
-    `on_fatal` hears when nothing can go on; `rebuild_metadata` allows to make a lost metadata store anew from the log
-    directories.
+    `disk`, `store` and `scheduler` are the real ones unless a test passes others. `on_fatal` is called when the broker
+    cannot continue. `rebuild_metadata` allows the start to rebuild a lost metadata store from the log directories.
     """
 
     def __init__(
@@ -118,7 +124,7 @@ class Broker:
     # Start
 
     def startup(self) -> None:
-        """Serves when it returns; when it raises, nothing is left running or locked."""
+        """Starts the broker. If it raises, nothing is left running or locked."""
         self.state = STARTING
         try:
             for warning in self.config.warnings:
@@ -135,7 +141,7 @@ class Broker:
         LOG.info("Started broker %d of cluster %s", self.broker_id, self.cluster_id)
 
     def _start_metrics(self) -> None:
-        """The endpoint for Prometheus, where one is wanted: it comes first and goes last, to tell of recovery too."""
+        """Starts the endpoint for Prometheus, if configured. It is first up and last down, to report recovery too."""
         port = self.config.number("metrics.port")
         if port < 0:
             return
@@ -158,7 +164,7 @@ class Broker:
         LOG.info("Metrics are served at %s", self.metrics_endpoint.url)
 
     def _open_storage(self) -> None:
-        """Log directories, metadata store, logs."""
+        """Opens log directories, metadata store and logs."""
         self.log_manager.on_directory_failure = self._on_directory_failure
         self.log_manager.on_all_directories_failed = self._on_all_directories_failed
         meta = self.log_manager.open()
@@ -167,7 +173,7 @@ class Broker:
         self._open_store(store, meta)
         self._undo.append(store.close)
         self._settle_broker_id(store, meta)
-        # Before anything is made that goes by it.
+        # Before anything uses the id.
         self.config.take_broker_id(self.broker_id)
         self.config.update_dynamic(store.image.cluster_configs(), store.image.broker_configs(self.broker_id))
         self._undo.append(self.scheduler.shutdown)
@@ -184,7 +190,7 @@ class Broker:
         self.scheduler.startup()
 
     def _open_store(self, store: MetadataStore, meta: MetaProperties | None) -> None:
-        """A damaged one is kept aside for a new one, which is then rebuilt, where the operator wants that."""
+        """Opens it. With `rebuild_metadata`, a damaged one is renamed, and a new one is created and rebuilt."""
         cluster_id = meta.cluster_id if meta is not None else None
         try:
             self.cluster_id = store.open(cluster_id)
@@ -196,9 +202,9 @@ class Broker:
             self.cluster_id = store.open(cluster_id)
 
     def _settle_broker_id(self, store: MetadataStore, meta: MetaProperties | None) -> None:
-        """Configured, or else as `meta.properties` has it, or else the only one that the metadata knows.
+        """Sets the broker id: configured, or else from `meta.properties`, or else the only one in the metadata.
 
-        Raises MetadataStoreError for an id that the embedded store knows nothing of: every log would be set aside.
+        Raises MetadataStoreError for an id without partitions in the embedded store: every log would be set aside.
         """
         known = {replica for state in store.image.partitions() for replica in state.replicas}
         if self.broker_id < 0 and meta is not None and meta.node_id is not None:
@@ -207,12 +213,12 @@ class Broker:
             self.broker_id = known.pop() if store.is_of_one_broker and len(known) == 1 else SINGLE_BROKER_ID
         elif store.is_of_one_broker and known and self.broker_id not in known:
             raise MetadataStoreError(
-                f"This is broker {self.broker_id}, and {store.name} has the partitions of broker "
-                f"{', '.join(map(str, sorted(known)))}: correct node.id in the configuration or in meta.properties"
+                f"node.id {self.broker_id} does not match the metadata: {store.name} has the partitions of broker "
+                f"{', '.join(map(str, sorted(known)))}. Correct node.id in the configuration or in meta.properties"
             )
 
     def _rebuilt_metadata(self, store: MetadataStore) -> RebuiltMetadata | None:
-        """What the log directories say of an empty store; None where they are empty too."""
+        """The metadata that the log directories have when the store is empty; None when they are empty too."""
         if not self.log_manager.has_partitions():
             return None
         from kcore.server.metadata_recovery import plan, refuse_lost_metadata
@@ -229,29 +235,54 @@ class Broker:
         return EmbeddedMetadataStore(f"{directory}/{FILE_NAME}")
 
     def _start_network(self) -> None:
-        """Purgatories, replica manager and bound sockets; nothing is read from them yet."""
+        """Creates what serves requests, and binds the sockets. Nothing is read from them yet."""
         config = self.config
         self.request_channel = RequestChannel(
             config.number("queued.max.requests"), config.number("queued.max.request.bytes")
         )
+        self._start_waiting()
+        self._start_groups()
+        self._start_replicas()
+        self._start_quotas()
+        self._dispatch = self._dispatch_table()
+        self.socket_server = self._new_socket_server()
+        self._undo.append(self._stop_network)
+        self.socket_server.bind()
+        self.bound_listeners = [
+            Endpoint(endpoint.name, endpoint.host, port, endpoint.security_protocol)
+            for endpoint, (_, _, port) in zip(
+                config.listeners.endpoints, self.socket_server.bound_addresses(), strict=True
+            )
+        ]
+
+    def _start_waiting(self) -> None:
+        """Purgatories, for requests that wait."""
         self.delayed_requests = DelayedRequests(self.request_channel)
         self.fetch_purgatory = self._purgatory("Fetch", "fetch.purgatory.purge.interval.requests")
         self.produce_purgatory = self._purgatory("Produce", "producer.purgatory.purge.interval.requests")
+
+    def _start_groups(self) -> None:
         self._group_timer = Timer(self.request_channel, "Group")
         self._undo.append(self._group_timer.shutdown)
         self.group_coordinator = GroupCoordinator(
-            config,
+            self.config,
             self._group_timer,
             now_ms,
-            aside=self.request_channel if config.flag("log.flush.group.commit") else None,
+            aside=self.request_channel if self.config.flag("log.flush.group.commit") else None,
         )
+
+    def _start_replicas(self) -> None:
         self.replica_manager = ReplicaManager(self.broker_id, self.fetch_purgatory, self.produce_purgatory)
         self.fetch_session_cache = FetchSessionCache(
             self.replica_manager,
-            config.number("max.incremental.fetch.session.cache.slots"),
-            config.number("kcli.fetch.session.cache.max.partitions"),
+            self.config.number("max.incremental.fetch.session.cache.slots"),
+            self.config.number("kcli.fetch.session.cache.max.partitions"),
         )
         self._undo.append(self.fetch_session_cache.clear)
+
+    def _start_quotas(self) -> None:
+        """Quotas of clients, limits of connections."""
+        config = self.config
         self.client_quotas = ClientQuotaManager(
             self.disk,
             config.number("quota.window.num"),
@@ -263,10 +294,11 @@ class Broker:
             self.disk, config.number("quota.window.num"), config.number("quota.window.size.seconds")
         )
         self._connection_limits = ConnectionLimits(config, self.connection_quotas)
-        endpoints = config.listeners.endpoints
-        self._dispatch = self._dispatch_table()
-        self.socket_server = SocketServer(
-            [(endpoint.name, endpoint.host, endpoint.port) for endpoint in endpoints],
+
+    def _new_socket_server(self) -> SocketServer:
+        config = self.config
+        return SocketServer(
+            [(endpoint.name, endpoint.host, endpoint.port) for endpoint in config.listeners.endpoints],
             self.disk,
             self.request_channel,
             self._dispatch,
@@ -279,12 +311,6 @@ class Broker:
             quotas=self.client_quotas,
             connection_quotas=self.connection_quotas,
         )
-        self._undo.append(self._stop_network)
-        self.socket_server.bind()
-        self.bound_listeners = [
-            Endpoint(endpoint.name, endpoint.host, port, endpoint.security_protocol)
-            for endpoint, (_, _, port) in zip(endpoints, self.socket_server.bound_addresses(), strict=True)
-        ]
 
     def _purgatory(self, name: str, purge_interval: str) -> Purgatory:
         purgatory = Purgatory(name, self.config.number(purge_interval))
@@ -293,7 +319,7 @@ class Broker:
         return purgatory
 
     def _dispatch_table(self) -> DispatchTable:
-        """The header layout of every API that is served; native handlers are installed later."""
+        """The request header layout of every API. Native handlers are installed later."""
         from kcore.protocol.apis import BY_KEY
 
         dispatch = DispatchTable()
@@ -334,14 +360,14 @@ class Broker:
         self.metadata_cache.subscribe(publisher.publish)
         self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
         self.metadata_cache.subscribe(self._connection_limits.publish)
-        # Of what lies in a directory that the start could not read, and led by this broker when it ended.
+        # Partitions in a directory that the start could not read, which this broker led when it ended.
         self.controller.fail_partitions(self.broker_id, self.log_manager.offline_partitions())
         period_ms = self.config.number("offsets.retention.check.interval.ms")
         self.scheduler.schedule("clean-up-groups", self.group_coordinator.clean_up, period_ms, period_ms)
         interval_ms = int(INTERVAL_S * 1_000)
         self.scheduler.schedule("left-out-lines", lambda: LIMITED.report(INTERVAL_S), interval_ms, interval_ms)
         if not self.log_manager.offline_directories():
-            # The scan of the directories has set aside whatever was left of deleted topics.
+            # The scan of the directories has set the remains of deleted topics aside.
             self.controller.finish_deletions()
 
     def _serve(self) -> None:
@@ -390,7 +416,7 @@ class Broker:
     # Stop
 
     def shutdown(self) -> None:
-        """Finishes what is in flight and leaves everything closed; calling it again does nothing."""
+        """Finishes requests in flight and closes everything. A second call does nothing."""
         if self.state == NOT_RUNNING:
             return
         self.state = PENDING_CONTROLLED_SHUTDOWN
@@ -399,7 +425,7 @@ class Broker:
         LOG.info("Shut down broker %d", self.broker_id)
 
     def _stop(self) -> None:
-        """Undoes the start, last step first; a step that fails does not keep the others from being done."""
+        """Undoes the start, last step first. A step that fails does not prevent the others."""
         while self._undo:
             step = self._undo.pop()
             try:
@@ -413,7 +439,7 @@ class Broker:
         self.state = SHUTTING_DOWN
         if self.faults is not None:
             self.faults.shutdown()
-        # Fetches that wait for records are answered now with what there is.
+        # Fetches that wait for records are answered now, with the records there are.
         self.fetch_purgatory.shutdown()
         self.socket_server.shutdown(DRAIN_TIMEOUT_MS)
 
@@ -438,13 +464,13 @@ class Broker:
             self.controller.fail_partitions(self.broker_id, partitions)
 
     def _on_all_directories_failed(self) -> None:
-        LOG.error("Every log directory failed: the broker stops")
+        LOG.error("All log directories failed. The broker stops. Fix the disks and start it again")
         self.failed = True
         if self._on_fatal is not None:
             self._on_fatal()
 
     def missing_partition_error(self, topic: str, index: int) -> int:
-        """Why a partition cannot be used here: it does not exist, its directory failed, or another broker leads it."""
+        """The error for a partition that is not here: unknown, offline, or led by another broker."""
         if self.metadata_cache.partition(topic, index) is None:
             return int(errors.UnknownTopicOrPartitionError.code)
         if self.log_manager.is_offline(topic, index):
@@ -452,7 +478,7 @@ class Broker:
         return int(errors.NotLeaderOrFollowerError.code)
 
     def fault_table(self) -> FaultTable:
-        """The faults of a broker that serves a test; what has none pays for none."""
+        """The faults that a test injects. A broker without faults has no table."""
         if self.faults is None:
             from kcore.server.faults.fault_table import FaultTable
 
@@ -462,7 +488,7 @@ class Broker:
     # Addresses
 
     def address_of(self, registration: BrokerRegistration, connection: Connection) -> tuple[str, int] | None:
-        """Where the client behind a connection reaches a broker; None when that broker lacks the client's listener."""
+        """The address of a broker for the client of a connection; None if the broker lacks the client's listener."""
         listener = connection.listener
         if registration.broker_id == self.broker_id:
             advertised = self.config.listeners.advertised.get(listener.name)
@@ -473,15 +499,15 @@ class Broker:
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
     def registered_listeners(self) -> list[Endpoint]:
-        """What other brokers and their clients are told: the advertised addresses, else those bound."""
+        """The addresses for other brokers and clients: the advertised ones, or else the bound ones."""
         return [self._reachable(endpoint, os.uname().nodename) for endpoint in self.bound_listeners]
 
     def displayed_listeners(self) -> list[Endpoint]:
-        """What a person at this machine is told."""
+        """The addresses for a person on this machine."""
         return [self._reachable(endpoint, "localhost") for endpoint in self.bound_listeners]
 
     def _reachable(self, bound: Endpoint, own_name: str) -> Endpoint:
-        """An advertised port of 0 is the one that was bound, as in Kafka."""
+        """An advertised port of 0 means the bound port, as in Kafka."""
         advertised = self.config.listeners.advertised.get(bound.name, bound)
         host = own_name if advertised.host in ANY_HOSTS else advertised.host
         return Endpoint(bound.name, host, advertised.port or bound.port, bound.security_protocol)
@@ -500,7 +526,7 @@ def now_ms() -> int:
 
 
 def hosted_topics(image: MetadataImage, broker_id: int) -> dict[str, HostedTopic]:
-    """The topics of which a broker holds partitions, as its log manager wants to know them."""
+    """The topics with partitions on a broker, for its log manager."""
     hosted = {}
     for topic in image.topics.values():
         partitions = [state.partition for state in topic.partitions if broker_id in state.replicas]

@@ -350,7 +350,7 @@ def test_a_broker_without_any_directory_left_says_so_and_ends(tmp_path: Path) ->
         told = staged.send("confluent", staged.sound, UNSERVED_MS)
         assert [one for one in told if one.error is None] == []
         assert staged.broker.wait() == 1
-        assert "Every log directory failed: the broker stops" in staged.broker.log()
+        assert "All log directories failed. The broker stops" in staged.broker.log()
         assert not list(tmp_path.glob("*/.kafka_cleanshutdown"))
         staged.broker.start()
         staged.restart_whole("confluent", "kill")
