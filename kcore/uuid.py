@@ -1,6 +1,6 @@
 """Kafka's uuids: 16 bytes, written as 22 characters of url-safe base64 without padding (Kafka's `Uuid` class).
 
-Two ids mean something else: the zero id stands for "none", and the id of value one for the metadata topic of KRaft.
+Two ids are special: zero means "none", and one is the metadata topic of KRaft.
 An id whose text begins with a dash is never made either, because command lines would take it for an option.
 """
 

@@ -213,11 +213,11 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         elif version == FORMAT_VERSION or (tables and not version and application == APPLICATION_ID):
             raise ContentDamagedError(f"it has format version {version} and the tables of another one")
         if tables and application != APPLICATION_ID:
-            raise MetadataStoreError(f"{self.name} is a SQLite file of another program: move it out of the way")
+            raise MetadataStoreError(f"{self.name} is a SQLite file of another program. Move it to another directory")
         if version > FORMAT_VERSION:
             raise MetadataStoreError(
-                f"{self.name} has format version {version}, and this release knows versions up to {FORMAT_VERSION}: "
-                "start the release that wrote it, or a newer one"
+                f"{self.name} has format version {version}, but this release supports versions up to {FORMAT_VERSION}. "
+                "Start the release that wrote it, or a newer one"
             )
         return version
 
@@ -240,15 +240,15 @@ class EmbeddedMetadataStore(LocalMetadataStore):
     def _explained_by_text(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
         text = str(error)
         if "locked" in text:
-            return MetadataStoreError(f"{self.name} is in use by another process: stop it first")
+            return MetadataStoreError(f"{self.name} is in use by another process. Stop that process first")
         if "unable to open" in text or "readonly" in text or isinstance(error, FileNotFoundError | PermissionError):
             return MetadataStoreError(
-                f"{self.name} cannot be opened for writing ({text}): check its directory and permissions"
+                f"{self.name} cannot be opened for writing ({text}). Check its directory and permissions"
             )
         if "is full" in text or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)):
-            return MetadataStoreError(f"{self.name} has no room on its disk ({text}): make some, and start again")
+            return MetadataStoreError(f"{self.name} cannot be written ({text}). Free some space on its disk")
         if "disk I/O error" in text or isinstance(error, OSError):
-            return MetadataStoreError(f"{self.name} cannot be read or written ({text}): check its disk")
+            return MetadataStoreError(f"{self.name} cannot be read or written ({text}). Check its disk")
         return self._damaged(text)
 
     def _denied_path(self, error: sqlite3.Error | OSError) -> str | None:
@@ -264,8 +264,8 @@ class EmbeddedMetadataStore(LocalMetadataStore):
 
     def _damaged(self, reason: str) -> MetadataStoreDamagedError:
         return MetadataStoreDamagedError(
-            f"{self.name} is damaged ({reason}): restore the file from a backup, or start with --rebuild-metadata, "
-            "which keeps it aside and makes topics known again from the log directories, but not their configurations"
+            f"{self.name} is damaged ({reason}). Restore the file from a backup, or start with --rebuild-metadata, "
+            "which renames it and rebuilds topics, but not their configurations, from the log directories"
         )
 
     def set_aside(self) -> str:

@@ -1,4 +1,4 @@
-"""What the stores of one machine have in common: preconditions, fencing, the order in which changes are told.
+"""What the stores of one machine have in common: preconditions, fencing, the order of notifications.
 
 A change is checked against the newest image, written as one `Transaction` by the subclass, applied to the image and
 told to the listeners. The lock is held from the check to the telling, so that the order of commits is the order in
@@ -180,7 +180,7 @@ class LocalMetadataStore(MetadataStore):
             listener(image, image.as_delta())
 
     def _commit(self, transaction: Transaction) -> None:
-        """Write, apply, tell. Called under the lock."""
+        """Writes and applies a change, and notifies the listeners. Called under the lock."""
         self._write(transaction)
         self._state = state = self._opened().apply(transaction)
         if transaction.delta == MetadataDelta():
@@ -247,7 +247,7 @@ class LocalMetadataStore(MetadataStore):
     ) -> None:
         with self._lock:
             if not self.is_unused:
-                raise MetadataStoreError(f"{self.name} is in use: topics are restored into an empty store only")
+                raise MetadataStoreError(f"{self.name} is not empty: topics can only be restored into an empty store")
             configs = [ConfigChange(TOPIC_RESOURCE, name, own) for name, own in overrides.items() if own]
             delta = MetadataDelta(topics_created=topics, configs_changed=configs)
             self._commit(Transaction(delta=delta, next_producer_id=next_producer_id))
@@ -289,8 +289,8 @@ class LocalMetadataStore(MetadataStore):
                     )
                 if state.partition_epoch != stored.partition_epoch + 1:
                     raise errors.InvalidUpdateVersionError(
-                        f"Partition {state.topic}-{state.partition} stands at partition epoch "
-                        f"{stored.partition_epoch}, which {state.partition_epoch} does not follow."
+                        f"Partition {state.topic}-{state.partition} has partition epoch {stored.partition_epoch}; "
+                        f"{state.partition_epoch} is not the next one."
                     )
             self._commit(Transaction(controller_epoch, MetadataDelta(partitions_changed=changed)))
 

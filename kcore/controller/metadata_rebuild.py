@@ -1,4 +1,4 @@
-"""Making the metadata of one broker anew from its log directories, after the metadata store was lost.
+"""Rebuilding the metadata of one broker from its log directories, after the metadata store was lost.
 
 Pure: what the directories are called and whose they say they are goes in, topics come out, with everything that could
 not be known as sentences for the operator.
@@ -102,13 +102,13 @@ def _topic(name: str, found: list[FoundPartition], broker_id: int, remarks: list
     if count - len(found) > LARGEST_GAP:
         (last,) = (partition.path for partition in found if partition.partition == count - 1)
         raise MetadataStoreError(
-            f"{last} would give topic {name} {count} partitions, of which {len(found)} are there: move it away if it "
-            "is none of them"
+            f"cannot rebuild topic {name}: with {last} it would have {count} partitions, but only {len(found)} have a "
+            f"directory. Move {last} away if it does not belong to the topic"
         )
     held = {partition.partition for partition in found}
     missing = [str(index) for index in range(count) if index not in held]
     if missing:
-        remarks.append(f"Partitions {', '.join(missing)} of topic {name} have no directory: they begin empty")
+        remarks.append(f"Partitions {', '.join(missing)} of topic {name} have no directory. They start empty")
     topic_id = _topic_id(name, found, remarks)
     states = (PartitionState(name, index, (broker_id,), (broker_id,), broker_id) for index in range(count))
     return TopicImage(name, topic_id, states)
@@ -119,16 +119,18 @@ def _topic_id(name: str, found: list[FoundPartition], remarks: list[str]) -> byt
     if len(known) > 1:
         (first, first_path), (second, second_path) = list(known.items())[:2]
         raise MetadataStoreError(
-            f"{first_path} belongs to topic id {uuid.to_text(first)} and {second_path} to {uuid.to_text(second)}: "
-            f"topic {name} can only be one of them; move the directories of the other one away"
+            f"cannot rebuild topic {name}: {first_path} has topic id {uuid.to_text(first)}, and {second_path} has "
+            f"{uuid.to_text(second)}. Move the directories of one of them away"
         )
     unnamed = [partition.path for partition in found if partition.topic_id is None]
     if not known:
         topic_id = uuid.random_uuid()
-        remarks.append(f"Topic {name} has the new id {uuid.to_text(topic_id)}: no directory says which it had")
+        remarks.append(f"Topic {name} has the new id {uuid.to_text(topic_id)}: no directory contains its old id")
         return topic_id
     if unnamed:
-        remarks.append(f"Taken for topic {name} by their names, without a partition.metadata: {', '.join(unnamed)}")
+        remarks.append(
+            f"Assigned to topic {name} by name, because they have no partition.metadata: {', '.join(unnamed)}"
+        )
     return next(iter(known))
 
 
@@ -138,6 +140,6 @@ def _check_ids(topics: Mapping[str, TopicImage]) -> None:
         other = names.setdefault(topic.topic_id, name)
         if other != name:
             raise MetadataStoreError(
-                f"The directories of topics {other} and {name} have the same topic id {uuid.to_text(topic.topic_id)}: "
-                "one is a copy of the other; move the copy away"
+                f"cannot rebuild topics {other} and {name}: their directories have the same topic id "
+                f"{uuid.to_text(topic.topic_id)}. Move the copy away"
             )

@@ -96,7 +96,7 @@ class MetadataStore(ABC):
 
     @abstractmethod
     def unregister_broker(self, broker_id: int, broker_epoch: int) -> None:
-        """Takes a broker away, unless it has registered anew since (STALE_BROKER_EPOCH)."""
+        """Unregisters a broker, unless it has registered again (STALE_BROKER_EPOCH)."""
 
     @abstractmethod
     def create_topics(self, controller_epoch: int, topics: Collection[tuple[TopicImage, Mapping[str, str]]]) -> None:

@@ -75,7 +75,7 @@ def plan_quotas(
 
 
 def duplicate_entity(entity: QuotaEntity) -> errors.KafkaError:
-    """What an entity is answered that stands twice in a request, or has a key twice."""
+    """The error for an entity that is listed twice in a request, or has a key twice."""
     return errors.InvalidRequestError(f"Ignoring duplicate entity {entity}")
 
 

@@ -27,8 +27,8 @@ def reassign(state: PartitionState, target: Sequence[int], alive: Collection[int
     added = sorted(set(target) - set(state.replicas))
     if added or not kept:
         raise errors.UnsupportedVersionError(
-            f"Partition {state.topic}-{state.partition} cannot be moved to the brokers {list(target)}: none may be "
-            f"added to its replicas {list(state.replicas)}, and one in sync has to stay, of {list(state.isr)}."
+            f"Partition {state.topic}-{state.partition} cannot be moved to brokers {list(target)}: no replica can be "
+            f"added to {list(state.replicas)}, and one in-sync replica of {list(state.isr)} must remain."
         )
     leader = state.leader
     if leader not in kept:

@@ -1,4 +1,4 @@
-"""From a request for a topic to the topic as it would stand in the metadata, or to the error that Kafka would answer.
+"""From a request for a topic to the topic in the metadata, or to the error that Kafka would return.
 
 Pure: nothing is written here. The rules and their words are those of Kafka's `ReplicationControlManager`.
 """

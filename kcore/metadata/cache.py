@@ -1,4 +1,4 @@
-"""The broker's metadata cache (Kafka's `MetadataCache`): the newest image, and who wants to hear of changes.
+"""The broker's metadata cache (Kafka's `MetadataCache`): the newest image, and the subscribers of changes.
 
 Concurrency: `image` is one reference that is exchanged as a whole; a reader takes it once and asks it everything it
 needs. Changes are published one after another, and a subscriber sees them in that order, each after the image it made
@@ -44,7 +44,7 @@ class MetadataCache:
             listener(image, image.as_delta())
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Makes `image` current and tells the subscribers what changed."""
+        """Makes `image` current and notifies the subscribers of the change."""
         failure: Exception | None = None
         with self._lock:
             self._image = image

@@ -315,7 +315,7 @@ class MetadataImage(Value):
         return self.configs.get((BROKER_RESOURCE, ""), {})
 
     def as_delta(self) -> MetadataDelta:
-        """The change that makes this image out of an empty one: what a new subscriber is told first."""
+        """The change from an empty image to this one, with which a new subscriber begins."""
         return MetadataDelta(
             topics_created=self.topics.values(),
             configs_changed=(ConfigChange(kind, name, overrides) for (kind, name), overrides in self.configs.items()),

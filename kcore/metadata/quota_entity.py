@@ -1,6 +1,6 @@
 """Who a client quota is for, and which entities a filter describes (KIP-546, KIP-612).
 
-An entity names a user, a client id, both of them, or an address; a name of None stands for the default of its kind:
+An entity names a user, a client id, both of them, or an address; a name of None means the default of its kind:
 every user, client id or address without a quota of its own. Pure: the controller decides with it, the broker describes
 with it.
 """

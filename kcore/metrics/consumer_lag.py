@@ -1,7 +1,7 @@
 """How far a reader is behind the end of a partition, in records and in seconds: the one rule, for the broker's metrics
 and for `kcli groups`. Pure.
 
-In records it is what lies between the committed offset and the high watermark, in seconds the age of the first record
+In records it is the distance from the committed offset to the high watermark, in seconds the age of the first record
 that was not read. Who has read everything is 0 seconds behind, however old the last record is; and a record from the
 future, by whatever clock its producer has, makes nobody early.
 """
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 
 def records_behind(committed_offset: int, end_offset: int) -> int:
-    """How many offsets lie before the end; none when the commit is beyond it, as after a topic was made anew."""
+    """The distance to the end in offsets; 0 when the commit is beyond it, as after a topic was created again."""
     return max(0, end_offset - committed_offset)
 
 
 def first_unread(committed_offset: int, start_offset: int) -> int:
-    """Where the first record that was not read lies: retention may have taken what the reader has not seen."""
+    """The offset of the first unread record: retention may have deleted records that were not read."""
     return max(committed_offset, start_offset)
 
 

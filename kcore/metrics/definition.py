@@ -28,7 +28,7 @@ class Metric:
         self.documentation = documentation
 
     def series_names(self) -> list[str]:
-        """The names under which samples of this family stand in the exposition."""
+        """The names of this family's samples in the exposition."""
         if self.type != HISTOGRAM:
             return [self.name]
         return [f"{self.name}_bucket", f"{self.name}_sum", f"{self.name}_count"]

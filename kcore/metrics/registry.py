@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOG = get_logger("kcore.metrics")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# In a label's value; documentation stands in no quotes.
+# In the value of a label; documentation is not quoted.
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
@@ -78,7 +78,7 @@ def size_histogram(counts: Sequence[int], sum_bytes: int) -> HistogramValue:
 
 
 class Registry:
-    """Filled by whoever builds the broker, read by the endpoint's thread."""
+    """Filled when the broker starts, read by the thread of the endpoint."""
 
     __slots__ = ("_sources",)
 
@@ -86,10 +86,10 @@ class Registry:
         self._sources: list[tuple[tuple[str, ...], Source]] = []
 
     def add(self, names: Sequence[str], source: Source) -> None:
-        """A source of the samples of these metrics; each must stand in the table."""
+        """Adds a source of the samples of these metrics. Each metric must be in the table."""
         for name in names:
             if name not in METRICS:
-                raise ValueError(f"{name} does not stand in kcore/metrics/table.py")
+                raise ValueError(f"{name} is not in kcore/metrics/table.py")
         self._sources.append((tuple(names), source))
 
     def gauge(self, name: str, read: Callable[[], float]) -> None:

@@ -27,10 +27,10 @@ def decompress(codec: int, data: bytes, limit_bytes: int) -> bytes:
     """The bytes inside a payload."""
     reader = {GZIP: _read_gzip, LZ4: _read_lz4, ZSTD: _read_zstd}.get(codec)
     if reader is None:
-        raise errors.UnsupportedCompressionTypeError(f"there is no codec {codec}")
+        raise errors.UnsupportedCompressionTypeError(f"unknown codec {codec}")
     out = reader(data, limit_bytes)
     if len(out) > limit_bytes:
-        raise errors.MessageTooLargeError("the compressed data holds more than the limit")
+        raise errors.MessageTooLargeError("the decompressed data is larger than the limit")
     return out
 
 
@@ -54,7 +54,7 @@ def compress(codec: int, data: bytes, level: int | None) -> bytes:
             return zstandard.ZstdCompressor(level=3 if level is None else level).compress(data)
     except ImportError as error:
         raise _missing(codec, error) from None
-    raise errors.UnsupportedCompressionTypeError(f"there is no codec {codec}")
+    raise errors.UnsupportedCompressionTypeError(f"unknown codec {codec}")
 
 
 def decompressed_batch(batch: bytes, limit_bytes: int) -> bytes:
@@ -71,7 +71,7 @@ def decompressed_batch(batch: bytes, limit_bytes: int) -> bytes:
 def _missing(codec: int, error: ImportError) -> errors.KafkaError:
     name = "lz4" if codec == LZ4 else "zstandard"
     return errors.UnsupportedCompressionTypeError(
-        f"neither the codec's library nor the package {name} is here: {error}"
+        f"cannot use codec {codec} ({error}). Install its library, or the Python package {name}"
     )
 
 

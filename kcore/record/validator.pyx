@@ -76,7 +76,7 @@ cdef int16_t check_framing(const ReceivedBatch* batch, ValidationResult* result)
     """ProduceRequest.validateRecords: one batch of magic 2 and nothing else."""
     cdef BatchStatus status = batch.status
     if status == BATCH_INCOMPLETE:
-        return refuse_batch(result, INVALID_RECORD, "There is no whole record batch.")
+        return refuse_batch(result, INVALID_RECORD, "The records are not a complete record batch.")
     if status == BATCH_OLD_MAGIC:
         return refuse_batch(result, INVALID_RECORD, "Only record batches of magic 2 can be produced.")
     if status == BATCH_UNKNOWN_MAGIC:
@@ -201,7 +201,7 @@ cdef int16_t walk_records(const uint8_t* records, size_t size, const BatchHeader
         if timestamp > summary.max_timestamp:
             summary.max_timestamp = timestamp
     if remaining(&cursor) != 0:
-        return refuse_unreadable(result, "The record batch holds more than its records.", -1)
+        return refuse_unreadable(result, "The record batch contains more bytes than its records.", -1)
     if result.record_errors.total > 0:
         result.record_errors.earliest_ms = <int64_t>(<uint64_t>now_ms - <uint64_t>rules.timestamp_before_max_ms)
         result.record_errors.latest_ms = <int64_t>(<uint64_t>now_ms + <uint64_t>rules.timestamp_after_max_ms)
@@ -229,7 +229,7 @@ cdef int16_t refuse_codec(CodecStatus status, ValidationResult* result) noexcept
     if status == CODEC_UNAVAILABLE:
         result.codec_unavailable = True
         return refuse_batch(result, UNSUPPORTED_COMPRESSION_TYPE, "This system has no library for the codec.")
-    return refuse_batch(result, UNKNOWN_SERVER_ERROR, "Out of memory while looking into a record batch.")
+    return refuse_batch(result, UNKNOWN_SERVER_ERROR, "Out of memory while reading a record batch.")
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
@@ -280,9 +280,9 @@ cdef int16_t wrap_anew(const uint8_t* payload, size_t size, int codec, const Bat
     """Puts a header before a finished payload, into result.rebuilt."""
     cdef BatchHeader* fresh = &result.header
     if size + BATCH_HEADER_SIZE > <size_t>rules.max_message_bytes:
-        return refuse_batch(result, MESSAGE_TOO_LARGE, "Compressed anew the batch is larger than max.message.bytes.")
+        return refuse_batch(result, MESSAGE_TOO_LARGE, "The recompressed record batch is larger than max.message.bytes.")
     if not reserve_bytes(&result.rebuilt, size + BATCH_HEADER_SIZE):
-        return refuse_batch(result, UNKNOWN_SERVER_ERROR, "Out of memory while compressing a record batch anew.")
+        return refuse_batch(result, UNKNOWN_SERVER_ERROR, "Out of memory while recompressing a record batch.")
     memcpy(result.rebuilt.data + BATCH_HEADER_SIZE, payload, size)
     result.rebuilt.size = size + BATCH_HEADER_SIZE
     fresh[0] = header[0]

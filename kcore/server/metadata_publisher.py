@@ -90,7 +90,7 @@ class MetadataPublisher:
         config.on_change(TOPIC_DEFAULT_KEYS, self._reconfigure_all)
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Deletions come before creations: a topic may be deleted and made anew in one change."""
+        """Deletions come before creations: one change may delete a topic and create it again."""
         with self._lock:
             self._publish(image, delta)
 
@@ -138,7 +138,7 @@ class MetadataPublisher:
                 self._coordinate(partition, len(topic.partitions))
         except LogShortageError as error:
             if key not in self._without_log:
-                LOG.error("Partition %s-%d is offline until its log can be made: %s", *key, error)
+                LOG.error("Partition %s-%d is offline until its log can be created: %s", *key, error)
                 self._without_log[key] = is_new
                 self._try_again_later()
         except (OSError, KafkaError) as error:
@@ -151,7 +151,7 @@ class MetadataPublisher:
             self._retry = self._scheduler.schedule("make-missing-logs", self._make_missing_logs, delay_ms)
 
     def _make_missing_logs(self) -> None:
-        """In the order in which they were asked for; what the first still lacks, the others would too."""
+        """Creates them in the order of the requests. If the first one fails again, so would the others."""
         with self._lock:
             self._retry = None
             minimums: dict[str, int] = {}
@@ -162,10 +162,10 @@ class MetadataPublisher:
                     self._try_again_later()
                     return
                 if self._replicas.partition(*key) is not None:
-                    LOG.info("Partition %s-%d is online: its log could be made", *key)
+                    LOG.info("Partition %s-%d is online: its log was created", *key)
 
     def _give_up(self, state: PartitionState) -> None:
-        """The topic is gone, another broker leads, or none as the directory failed; who waits for it is told."""
+        """Closes a partition that was deleted, is led by another broker, or is in a failed directory."""
         self._without_log.pop((state.topic, state.partition), None)
         self._replicas.remove(state.topic, state.partition)
         if state.topic == GROUP_METADATA_TOPIC:

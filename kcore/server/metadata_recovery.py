@@ -35,10 +35,10 @@ def refuse_lost_metadata(store: MetadataStore, found: list[FoundPartition]) -> N
         f" and {len(topics) - TOPICS_NAMED} more" * (len(topics) > TOPICS_NAMED)
     )
     raise MetadataStoreError(
-        f"{store.name} is lost: it is empty or missing, and the log directories hold {len(found)} partitions of topics "
-        f"{named} (the first is {found[0].path}). Restore the file from a backup, correct metadata.log.dir if it lies "
-        "elsewhere, or start with --rebuild-metadata, which makes topics, their ids and their partitions known again "
-        "from the directories, but not their configurations"
+        f"{store.name} is lost: it is empty or missing, but the log directories have {len(found)} partitions of topics "
+        f"{named} (the first is {found[0].path}). Restore the file from a backup, correct metadata.log.dir if it is "
+        "elsewhere, or start with --rebuild-metadata, which rebuilds topics, their ids and partitions, but not their "
+        "configurations, from the log directories"
     )
 
 
@@ -47,8 +47,8 @@ def plan(store: MetadataStore, logs: LogManager, config: BrokerConfig, broker_id
     offline = logs.offline_directories()
     if offline:
         raise MetadataStoreError(
-            f"{store.name} cannot be rebuilt without the log directories {', '.join(offline)}, which may hold more "
-            "topics: bring them back, or take them out of log.dirs"
+            f"{store.name} cannot be rebuilt without the log directories {', '.join(offline)}, which may have more "
+            "topics. Repair them, or remove them from log.dirs"
         )
     rebuilt = rebuild_metadata(logs.found_partitions(), broker_id, config)
     for name, topic in rebuilt.topics.items():

@@ -95,7 +95,7 @@ class MetricsEndpoint:
             # Without its number: what is to be done about a taken port differs from that of a listener for clients.
             raise OSError(
                 f"cannot serve metrics at metrics.host={self.host} metrics.port={self.port}: {error.strerror}; "
-                "choose others, or leave metrics.port out",
+                "choose another address, or remove metrics.port",
             ) from error
         self.port = self._listener.getsockname()[1]
         listener = self._listener
@@ -213,7 +213,7 @@ class MetricsEndpoint:
             try:
                 return response(200, self._render(), content_type=CONTENT_TYPE)
             except Exception as error:
-                LOG.error("The metrics could not be rendered", cause=error)
+                LOG.error("Cannot render the metrics", cause=error)
                 return response(500, "the metrics could not be rendered; the broker's log says why\n")
         if path == b"/health":
             return response(200, "alive\n")

@@ -1,22 +1,22 @@
-"""Taking over partitions that another broker wrote, Apache Kafka most of all, while this broker is stopped.
+"""Importing partitions that another broker wrote, usually Apache Kafka, while this broker is stopped.
 
-A partition's directory is copied (or, when that is wanted or it lies in one of our log directories already, renamed)
-into a log directory, and its topic, id, partition and leader epoch are registered in the embedded metadata store.
-Nothing in a segment is changed: formats of old (magic 0 and 1), markers of transactions and gaps stay as they are.
+A partition's directory is copied into a log directory, or renamed if requested or if it is in one of our log
+directories already. Its topic, id, partition and leader epoch are registered in the embedded metadata store. Segments
+are not changed: old formats (magic 0 and 1), transaction markers and gaps stay as they are.
 
-What cannot be taken over is refused before anything is touched (`ImportRefused` names the directory, the rule and the
-remedy): another topic of the same name or id, a partition that exists, numbers that would leave a gap, a directory
-without `partition.metadata` while no topic id is given, internal topics, a directory that a broker still uses.
+An import that is impossible is refused before anything is changed (`ImportRefused` has the directory, the reason and
+what to do): another topic of the same name or id, a partition that exists, partition numbers with a gap, a directory
+without `partition.metadata` if no topic id is given, internal topics, a directory that a broker uses.
 
-Crash policy: directories get their final names only once all are complete, recovered and on the device and our
-checkpoints know where their logs begin and end, and the store is written last, in one transaction a topic. What a crash
-leaves under a final name is therefore whole: the next start of the broker sets it aside and names it, and an import
-takes it over where it lies, a `--move` that is repeated by itself. What it leaves under an unfinished name the next
-import removes; the sources of a copy are as they were.
+Crash policy: directories get their final names when all of them are complete, recovered and on the device, and the
+checkpoints have their start and end offsets. The store is written last, in one transaction per topic. Therefore
+directories with final names are complete after a crash: the next start of the broker sets them aside and logs them, and
+a repeated import takes them from there (`--move` does so by itself). The next import removes directories with
+unfinished names. The sources of a copy are never changed.
 
-A directory whose broker was not shut down cleanly (no `.kafka_cleanshutdown` beside it) is recovered here, not by the
-broker: all of it is known to be on the device now, so that gaps, which compaction may have left, are no loss. To a
-broker that was killed before its first checkpoint they would be.
+A directory without a clean shutdown (no `.kafka_cleanshutdown` beside it) is recovered by the import and not by the
+broker: all of it is on the device now, so that gaps, which compaction may have left, are no loss. A broker that was
+killed before its first checkpoint would treat them as one.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ SINGLE_BROKER_ID = 1
 
 
 class ImportRefused(Exception):
-    """What stands against taking a directory over, and what can be done about it."""
+    """A directory cannot be imported. The message has the reason and what to do."""
 
 
 class Candidate:
-    """One partition's directory, as it was found."""
+    """The directory of one partition to import."""
 
     __slots__ = (
         "end_offset",
@@ -87,7 +87,7 @@ class Candidate:
         self.partition = partition
         self.topic_id = topic_id
         self.leader_epoch = NO_EPOCH
-        # Where the log ends, after a clean shutdown or once it is recovered; None before that.
+        # The log end offset, known after a clean shutdown or a recovery; None before.
         self.end_offset: int | None = None
         self.is_clean = False
         self.log_start_offset: int | None = None
@@ -95,12 +95,12 @@ class Candidate:
 
     @property
     def key(self) -> TopicPartition:
-        """As checkpoints name it."""
+        """Topic and partition, as in checkpoints."""
         return self.topic, self.partition
 
 
 class Move:
-    """What is to be done with one candidate; `is_rename` where nothing is copied."""
+    """How to import one candidate; `is_rename` moves the directory instead of copying it."""
 
     __slots__ = ("candidate", "is_rename", "log_dir")
 
@@ -111,7 +111,7 @@ class Move:
 
     @property
     def target(self) -> str:
-        """Where the partition will lie."""
+        """The directory of the imported partition."""
         return f"{self.log_dir.path}/{directory_name(*self.candidate.key)}"
 
 
@@ -184,7 +184,7 @@ class PartitionImport:
         return candidate
 
     def _moved_before(self, path: str, key: TopicPartition, moves: bool) -> str:
-        """Where a directory that is gone lies now, moved by an import that a crash ended before it was registered."""
+        """Where a missing directory is now: an import that was interrupted by a crash may have moved it."""
         found = [f"{log_dir.path}/{directory_name(*key)}" for log_dir in self._log_dirs.online()]
         found = [target for target in found if self._disk.exists(target)]
         if not found:
@@ -192,7 +192,7 @@ class PartitionImport:
         if self._store.image.partition(*key) is not None:
             raise ImportRefused(
                 f"{path}: there is no such directory; partition {key[1]} of topic {key[0]} exists here, in {found[0]}: "
-                "leave it out where an earlier import took it over"
+                "leave it out if an earlier import has imported it"
             )
         if not moves:
             raise ImportRefused(f"{path}: there is no such directory; name {found[0]} to take that over")
@@ -213,7 +213,7 @@ class PartitionImport:
         if parsed[0] in INTERNAL_TOPICS or parsed[0] == CLUSTER_METADATA_TOPIC:
             raise ImportRefused(
                 f"{path} belongs to the internal topic {parsed[0]}, which each cluster has of its own: leave it out; "
-                "consumer groups begin anew, by their auto.offset.reset or by offsets that you set"
+                "consumer groups start again, by their auto.offset.reset or by offsets that you set"
             )
         return parsed
 
@@ -268,7 +268,7 @@ class PartitionImport:
         return max((epoch for epoch, _ in entries or ()), default=NO_EPOCH)
 
     def _checkpointed(self, log_dir: str, name: str, key: TopicPartition) -> int | None:
-        """What the checkpoint beside the directory says; a damaged one says nothing, as at a start."""
+        """The offset in the checkpoint beside the directory. A damaged checkpoint is ignored, as at a start."""
         try:
             return OffsetCheckpoint(self._disk, f"{log_dir}/{name}").read().get(key)
         except CorruptFileError:
@@ -342,7 +342,7 @@ class PartitionImport:
                     )
 
     def _placed(self, candidate: Candidate, moves: bool) -> Move:
-        """Where it goes: where it lies if that is ours, or else to the directory that holds the fewest partitions."""
+        """The log directory for a partition: the present one if it is ours, or else that with the fewest partitions."""
         own = [log_dir for log_dir in self._log_dirs.online() if log_dir.path == os.path.dirname(candidate.source)]
         if own:
             return Move(candidate, own[0], is_rename=True)
@@ -352,7 +352,7 @@ class PartitionImport:
     # Doing it
 
     def carry_out(self, plan: Iterable[Move], overrides: Mapping[str, str]) -> None:
-        """Does what `plan` found; `overrides` are configurations of the topics that are made. OSError from the disk."""
+        """Carries out the plan. `overrides` are the configurations of created topics. OSError from the disk."""
         moves = list(plan)
         for log_dir in self._log_dirs.online():
             self._remove_unfinished(log_dir)
@@ -377,14 +377,14 @@ class PartitionImport:
         self._register(controller_epoch, [move.candidate for move in moves], overrides)
 
     def _remove_unfinished(self, log_dir: LogDir) -> None:
-        """What an import that a crash ended had begun to copy."""
+        """Removes incomplete copies of an import that was interrupted by a crash."""
         for name in log_dir.partition_entries():
             unique_id = name.removesuffix(UNFINISHED_SUFFIX)
             if len(unique_id) == len(name) - len(UNFINISHED_SUFFIX) == 2 * UNIQUE_ID_BYTES:
                 remove_directory(self._disk, f"{log_dir.path}/{name}")
 
     def _bring(self, move: Move, overrides: Mapping[str, str]) -> str:
-        """Onto the device of the log directory, complete and recovered; answers under which name."""
+        """Copies a directory to the log directory, recovers and syncs it. Returns its unfinished name."""
         source = move.candidate.source
         if move.is_rename:
             self._complete(source, move.candidate, overrides)
@@ -424,7 +424,7 @@ class PartitionImport:
             raise opened.failure or error from None
 
     def _note_offsets(self, log_dir: LogDir, candidates: Sequence[Candidate]) -> None:
-        """Where the logs end and begin; nothing that the checkpoints may know of earlier logs of the names stays."""
+        """Writes the start and end offsets to the checkpoints, and removes those of earlier logs of these names."""
         for name, offsets in (
             (RECOVERY_POINT_FILE, {candidate.key: candidate.end_offset or 0 for candidate in candidates}),
             (LOG_START_OFFSET_FILE, {candidate.key: candidate.log_start_offset for candidate in candidates}),
@@ -443,7 +443,7 @@ class PartitionImport:
                 self._store.create_topic(controller_epoch, TopicImage(topic, own[0].topic_id, states), overrides)
 
     def _state(self, candidate: Candidate) -> PartitionState:
-        """Without a leader: the broker's start elects it, and begins an epoch that no record has yet."""
+        """The partition without a leader: the start of the broker elects it, and begins a new epoch."""
         replicas = (self._broker_id,)
         epoch = max(0, candidate.leader_epoch)
         return PartitionState(candidate.topic, candidate.partition, replicas, replicas, NO_LEADER, leader_epoch=epoch)

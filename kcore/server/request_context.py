@@ -233,7 +233,7 @@ class RequestContext:
 
     def _answer(self, payload: bytes | None, close: bool) -> None:
         if self._answered:
-            LOG.error("A second answer to %s is dropped", self)
+            LOG.error("Dropped a second response to %s", self)
             return
         self._answered = True
         if self.strike is not None:

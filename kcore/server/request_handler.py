@@ -51,7 +51,7 @@ class RequestHandler:
         self._max_elements = broker.config.number("kcli.request.max.elements")
 
     def handle(self, request: Request) -> None:
-        """Answers a request, closes its connection, or leaves it to whoever the handler gave it to."""
+        """Answers a request, closes its connection, or leaves it to another thread if the handler passed it on."""
         try:
             entry = apis.BY_KEY.get(request.api_key)
             if entry is not None and entry.serves(request.api_version):
@@ -88,7 +88,7 @@ class RequestHandler:
         api = BY_KEY[request.api_key]
         started_ns = time.monotonic_ns()
         try:
-            # What stands behind the message is ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
+            # Bytes after the message are ignored, as in Kafka: librdkafka's Metadata 13 has such bytes.
             message, _ = api.request.decode_prefix(request.api_version, request.frame, request.body, self._max_elements)
         except errors.KafkaError as error:
             LOG.limited(

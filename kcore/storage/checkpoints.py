@@ -6,8 +6,8 @@
     __consumer_offsets 7 31
 
 Crash policy: a checkpoint is replaced as a whole (temporary file, fsync, rename, fsync of the directory), so that a
-reader finds the old one or the new one. It holds nothing that the log does not know better: a missing file counts as
-empty, and whoever reads a damaged one may say so and go on as if it were missing.
+reader finds the old one or the new one. The logs have all its information: a missing file counts as empty, and a reader
+may treat a damaged file as missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
-# Those that the log manager writes.
+# The checkpoints that the log manager writes.
 WRITTEN_CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
 
 VERSION = 0
@@ -33,7 +33,7 @@ SHOWN_CHARACTERS = 80
 
 
 class CorruptFileError(Exception):
-    """A text file of a log directory breaks a rule of its format. `line` counts from 1; 0 is the file as a whole."""
+    """A text file of a log directory is invalid. `line` counts from 1; 0 means the whole file."""
 
     def __init__(self, path: str, line: int, rule: str, remedy: str) -> None:
         where = f"{path}, line {line}" if line else path
@@ -45,7 +45,7 @@ class CorruptFileError(Exception):
 
 
 class OffsetCheckpoint:
-    """One checkpoint file of one log directory."""
+    """One checkpoint file in a log directory."""
 
     __slots__ = ("_disk", "_path")
 
@@ -54,13 +54,13 @@ class OffsetCheckpoint:
         self._path = path
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replaces the file; OSError leaves the old one."""
+        """Replaces the file. On an OSError the old file stays."""
         lines = [str(VERSION), str(len(offsets))]
         lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())]
         self._disk.write_file_atomically(self._path, ("\n".join(lines) + "\n").encode())
 
     def read(self) -> dict[TopicPartition, int]:
-        """The offsets; none where there is no file. CorruptFileError says which line breaks which rule."""
+        """The offsets; empty without a file. CorruptFileError has the invalid line and the reason."""
         try:
             content = self._disk.read_file(self._path)
         except FileNotFoundError:
@@ -69,18 +69,18 @@ class OffsetCheckpoint:
 
 
 def parse_checkpoint(path: str, content: bytes) -> dict[TopicPartition, int]:
-    """The offsets in a checkpoint file's bytes; `path` is for messages."""
+    """Parses the content of a checkpoint file. `path` is for messages."""
     lines = _decoded_lines(path, content)
     _check_version(path, lines)
     count = _number(path, 2, lines[1] if len(lines) > 1 else "", "the number of entries")
     entries = lines[2:]
     if len(entries) != count:
-        raise _corrupt(path, 2, f"{count} entries are announced, but {len(entries)} follow")
+        raise _corrupt(path, 2, f"the file announces {count} entries, but has {len(entries)}")
     offsets: dict[TopicPartition, int] = {}
     for number, line in enumerate(entries, 3):
         key, offset = _parse_entry(path, number, line)
         if key in offsets:
-            raise _corrupt(path, number, f"partition {key[0][:SHOWN_CHARACTERS]}-{key[1]} stands here a second time")
+            raise _corrupt(path, number, f"partition {key[0][:SHOWN_CHARACTERS]}-{key[1]} is listed twice")
         offsets[key] = offset
     return offsets
 
@@ -91,16 +91,16 @@ def _decoded_lines(path: str, content: bytes) -> list[str]:
     except UnicodeDecodeError:
         raise _corrupt(path, 0, "the bytes are not UTF-8") from None
     if lines[-1] != "":
-        raise _corrupt(path, len(lines), "the last line has no end")
+        raise _corrupt(path, len(lines), "the last line is incomplete")
     return lines[:-1]
 
 
 def _check_version(path: str, lines: list[str]) -> None:
     if not lines:
-        raise _corrupt(path, 1, "the file is empty, where the version should stand")
+        raise _corrupt(path, 1, "the file is empty")
     version = _number(path, 1, lines[0], "the version")
     if version != VERSION:
-        raise _corrupt(path, 1, f"version {version} is unknown, only {VERSION} is known")
+        raise _corrupt(path, 1, f"version {version} is not supported; the supported version is {VERSION}")
 
 
 def _parse_entry(path: str, number: int, line: str) -> tuple[TopicPartition, int]:
@@ -122,9 +122,9 @@ def _number(path: str, line: int, text: str, meaning: str, largest: int = LARGES
 
 
 def number_in(text: str, largest: int) -> int | None:
-    """The whole number from 0 to `largest` that `text` is in ASCII digits, or None."""
+    """The number from 0 to `largest` in ASCII digits, or None."""
     digits = text.lstrip("0") or "0"
-    # int() raises for what has thousands of digits.
+    # int() raises for thousands of digits.
     if not (text.isascii() and text.isdigit()) or len(digits) > len(str(largest)):
         return None
     number = int(digits)
@@ -132,7 +132,7 @@ def number_in(text: str, largest: int) -> int | None:
 
 
 def shown(text: str) -> str:
-    """What was found in a file, in quotes and not at any length."""
+    """Text from a file, quoted and shortened for a message."""
     return repr(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}...")
 
 

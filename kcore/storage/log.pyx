@@ -61,7 +61,7 @@ cdef const char* DESCRIPTOR_REMEDY = (
 )
 
 cdef const char* ROOM_REMEDY = (
-    b"the disk of the log directory is full; what could not be written now can be once there is room"
+    b"the disk of the log directory is full; free some space and try again"
 )
 
 EARLIEST_TIMESTAMP = -2

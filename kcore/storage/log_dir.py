@@ -1,15 +1,15 @@
 """One of the broker's `log.dirs`: its lock, its identity, its clean-shutdown marker and its checkpoints.
 
-    .lock                  locked while a broker uses the directory, against brokers of Apache Kafka too
-    meta.properties        whose directory this is
+    .lock                  locked while a broker uses the directory; brokers of Apache Kafka respect it too
+    meta.properties        the cluster and the broker of the directory
     .kafka_cleanshutdown   {"version":0,"brokerEpoch":N}: every log was flushed and closed (CleanShutdownFileHandler)
-    kcli-clean-logs        how each log was left then, so that none has to be opened to be known
+    kcli-clean-logs        the state of each log at that shutdown (clean_shutdown_state)
     *-checkpoint           offsets of the partitions in it
     <topic>-<partition>/   the partitions
 
-Crash policy: the marker is removed, durably, before the first log is opened, so that a crash while logs are being
-loaded counts as one. An operation that fails with an OSError puts the directory out of use (`failure`): nothing is read
-from it or written to it from then on, until the broker starts anew.
+Crash policy: the marker is removed, durably, before the first log is opened, so that a crash during the start is
+detected. An operation that fails with an OSError takes the directory offline (`failure`): until the next start of the
+broker nothing is read from it or written to it.
 """
 
 from __future__ import annotations
@@ -72,45 +72,45 @@ class LogDir:
         self._disk = disk
         self._lock_descriptor = -1
         self.path = path
-        # Held from the look at the logs to the end of the write: an older picture must not replace a newer one.
+        # Held from the look at the logs to the end of the write: older offsets must not replace newer ones.
         self.checkpoint_lock = Lock()
         self.log_count = 0
         self.meta: MetaProperties | None = None
         self.had_clean_shutdown = False
-        # How that shutdown left the logs.
+        # The state of each log at that shutdown.
         self.left_clean: dict[TopicPartition, CleanState] = {}
-        # With log.flush.group.commit: who flushes for all that wait.
+        # With log.flush.group.commit: flushes for all requests that wait.
         self.committer: LogCommitter | None = None
         # By checkpoint: partitions that the file may still name, although their logs here are deleted.
         self.deleted: dict[str, set[TopicPartition]] = {name: set() for name in WRITTEN_CHECKPOINTS}
         # Looks at the logs for a checkpoint are numbered: the last one, and the last one for each checkpoint.
         self.look = 0
         self.looks = dict.fromkeys(WRITTEN_CHECKPOINTS, 0)
-        # The names of checkpoints that do not say any more what the logs would.
+        # The names of checkpoints with outdated content.
         self.stale_checkpoints: set[str] = set()
-        # Whether the last look found that logs had to refuse something for want of room.
+        # Whether logs refused records at the last look because the disk is full.
         self.is_full = False
-        # Why the directory is out of use; None while it is in use.
+        # Why the directory is offline; None while it is online.
         self.failure: Exception | None = None
 
     def note_look(self, checkpoint: str) -> None:
-        """The logs are looked at for a checkpoint."""
+        """Counts a look at the logs for a checkpoint."""
         self.look += 1
         self.looks[checkpoint] = self.look
 
-    def note_deleted(self, key: TopicPartition, made_at_look: int) -> None:
-        """A log is deleted that was made after that look: a checkpoint without a later one cannot name it."""
+    def note_deleted(self, key: TopicPartition, created_at_look: int) -> None:
+        """Notes a deleted log in the checkpoints that may name it: those with a look after its creation."""
         for name, look in self.looks.items():
-            if look > made_at_look:
+            if look > created_at_look:
                 self.deleted[name].add(key)
 
     @property
     def is_online(self) -> bool:
-        """Whether the directory is in use."""
+        """Whether the directory can be used."""
         return self.failure is None
 
     def open(self) -> None:
-        """Makes the directory if need be, locks it and reads whose it is.
+        """Creates the directory if it is missing, locks it and reads `meta.properties`.
 
         Raises LogDirLockedError, CorruptFileError, or OSError when the directory cannot be used.
         """
@@ -125,18 +125,18 @@ class LogDir:
         self.meta = read_meta_properties(self._disk, self.path)
 
     def close(self) -> None:
-        """Gives the lock back; the file stays, as Kafka leaves it."""
+        """Releases the lock. The file stays, as with Kafka."""
         descriptor, self._lock_descriptor = self._lock_descriptor, -1
         if descriptor >= 0:
             self._disk.close(descriptor)
 
     def write_meta(self, meta: MetaProperties) -> None:
-        """Makes this the directory of a cluster and broker."""
+        """Writes `meta.properties`."""
         write_meta_properties(self._disk, self.path, meta)
         self.meta = meta
 
     def _make(self) -> None:
-        """Makes the directory, and those above it, so that a loss of power leaves their names."""
+        """Creates the directory and its parents, and syncs their names."""
         missing = []
         path = self.path.rstrip("/")
         while path and not self._disk.exists(path):
@@ -147,7 +147,7 @@ class LogDir:
             self._disk.fsync_dir(made.rpartition("/")[0] or ("/" if made.startswith("/") else "."))
 
     def take_clean_shutdown(self) -> None:
-        """Notes whether the last shutdown was clean, and removes the marker."""
+        """Reads whether the last shutdown was clean, and removes the marker."""
         marker = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.had_clean_shutdown = self._disk.exists(marker)
         left_clean = take_clean_state(self._disk, self.path)
@@ -157,9 +157,9 @@ class LogDir:
             self._disk.fsync_dir(self.path)
 
     def mark_clean_shutdown(self, broker_epoch: int, left_clean: Mapping[TopicPartition, CleanState]) -> None:
-        """Says that every log in the directory was flushed and closed (KIP-966 keeps the broker epoch with it).
+        """Marks every log in the directory as flushed and closed (with the broker epoch of KIP-966).
 
-        `left_clean` is what the next start may believe of them without a look.
+        `left_clean` is the state of the logs, with which the next start need not open them.
         """
         write_clean_state(self._disk, self.path, left_clean)
         content = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
@@ -170,7 +170,7 @@ class LogDir:
         return OffsetCheckpoint(self._disk, f"{self.path}/{name}")
 
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """Its offsets, or none when the file is damaged: the logs know better, and reading them takes only longer."""
+        """Its offsets. Empty when the file is damaged: the logs have all its information."""
         try:
             return self.checkpoint(name).read()
         except CorruptFileError as error:
@@ -178,17 +178,17 @@ class LogDir:
             return {}
 
     def recovery_points(self) -> dict[TopicPartition, int]:
-        """Up to where each log is known to be on the device."""
+        """The recovery point of each log."""
         return self.read_checkpoint(RECOVERY_POINT_FILE)
 
     def log_start_offsets(self) -> dict[TopicPartition, int]:
-        """Where each log begins that had records deleted from within its first segment."""
+        """The log start offsets above 0."""
         return self.read_checkpoint(LOG_START_OFFSET_FILE)
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """Up to where each partition was known to be replicated."""
+        """The high watermark of each partition."""
         return self.read_checkpoint(HIGH_WATERMARK_FILE)
 
     def partition_entries(self) -> list[str]:
-        """The names of the directories in it, sorted."""
+        """The names of its subdirectories, sorted."""
         return [name for name, is_directory in self._disk.entries(self.path) if is_directory]

@@ -1,10 +1,9 @@
-"""What the broker finds in a log directory when it starts, sorted by what is to be done with it.
+"""The scan of a log directory when the broker starts: which logs to open, to remove and to set aside.
 
-A partition's directory is opened when its topic, by name and by id, has that partition on this broker. It is marked for
-removal when its topic is one that was deleted and a crash came before its directories were. Everything else is not
-ours to judge: a directory of another topic or of another life of a topic is renamed to `-stray`, as Kafka 3.9 does, any
-other name is left as it is; both are named in a warning, and neither is ever deleted. Of a partition in two
-directories the one without a record is removed.
+A partition's directory is opened when its topic, by name and id, has this partition on this broker. It is removed when
+a crash interrupted the deletion of its topic. A directory of another topic, or of a deleted topic of the same name, is
+renamed to `-stray`, as Kafka 3.9 does; directories with other names are ignored. Both are logged as a warning and never
+deleted. If a partition is in two log directories, the one without records is removed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ log = get_logger(__name__)
 
 
 class HostedTopic:
-    """What the cluster's metadata says of one topic: its id, its partitions on this broker, its overrides."""
+    """A topic in the metadata: its id, its partitions on this broker, its configuration overrides."""
 
     __slots__ = ("overrides", "partitions", "topic_id")
 
@@ -48,7 +47,7 @@ class HostedTopic:
 
 
 class FoundPartition:
-    """A partition's directory, by its name; `topic_id` is None where it does not say to which topic it belongs."""
+    """A partition's directory. `topic_id` is None without a `partition.metadata`."""
 
     __slots__ = ("partition", "path", "topic", "topic_id")
 
@@ -60,7 +59,7 @@ class FoundPartition:
 
 
 def find_partitions(disk: Disk, log_dir: LogDir) -> list[FoundPartition]:
-    """The partitions in a log directory, whatever the metadata says; CorruptFileError for a `partition.metadata`."""
+    """The partitions in a log directory, whatever the metadata says. CorruptFileError for a `partition.metadata`."""
     return [
         FoundPartition(topic, partition, path, read_topic_id(disk, path))
         for topic, partition, path in _partition_directories(disk, log_dir)
@@ -68,12 +67,12 @@ def find_partitions(disk: Disk, log_dir: LogDir) -> list[FoundPartition]:
 
 
 def has_partitions(disk: Disk, log_dir: LogDir) -> bool:
-    """Whether there is one."""
+    """Whether there is the directory of any partition."""
     return any(True for _ in _partition_directories(disk, log_dir))
 
 
 def _partition_directories(disk: Disk, log_dir: LogDir) -> Iterator[tuple[str, int, str]]:
-    """A directory that has neither `partition.metadata` nor a segment may be anybody's, whatever it is called."""
+    """Directories with the name of a partition, and with `partition.metadata` or a segment in them."""
     for name in log_dir.partition_entries():
         parsed = None if name.endswith((DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)) else parse_directory_name(name)
         path = f"{log_dir.path}/{name}"
@@ -82,7 +81,7 @@ def _partition_directories(disk: Disk, log_dir: LogDir) -> Iterator[tuple[str, i
 
 
 class LogDirScan:
-    """`logs` are (topic, partition) to open, `deletions` names of directories to remove; and the checkpoints."""
+    """`logs` are the partitions to open, `deletions` names of directories to remove. Reads the checkpoints too."""
 
     __slots__ = (
         "_deleted_topic_ids",
@@ -110,7 +109,7 @@ class LogDirScan:
         self.high_watermarks: dict[TopicPartition, int] = {}
 
     def run(self) -> None:
-        """Sorts the directory; renames what has to be renamed. OSError, CorruptFileError."""
+        """Scans the directory and renames what has to be set aside. Raises OSError, CorruptFileError."""
         for name in self.log_dir.partition_entries():
             self._sort(name)
         self.recovery_points = self.log_dir.recovery_points()
@@ -118,11 +117,11 @@ class LogDirScan:
         self.high_watermarks = self.log_dir.high_watermarks()
 
     def has_segments(self, key: TopicPartition) -> bool:
-        """Whether the partition's log ever had a record here."""
+        """Whether the partition's log ever had a record in this directory."""
         return any(name.endswith(".log") for name in self._disk.listdir(self._path(key)))
 
     def give_up(self, key: TopicPartition) -> None:
-        """Another directory has the partition: what is here will be removed."""
+        """Removes the partition's log in this directory: another directory has it."""
         self.logs.remove(key)
         self.deletions.append(self._rename(*key, DELETE_SUFFIX))
 
@@ -130,7 +129,7 @@ class LogDirScan:
         return f"{self.log_dir.path}/{directory_name(*key)}"
 
     def has_foreign_offsets(self) -> bool:
-        """Whether a checkpoint knows partitions that are gone: a new log of the name must not get their offsets."""
+        """Whether a checkpoint has partitions that are gone: a new log of the name must not get their offsets."""
         known = self.recovery_points.keys() | self.log_start_offsets.keys() | self.high_watermarks.keys()
         return not known <= set(self.logs)
 
@@ -140,11 +139,11 @@ class LogDirScan:
             self.deletions.append(name)
             return
         if name.endswith((STRAY_SUFFIX, FUTURE_SUFFIX)):
-            log.warn("%s stays set aside: move it away once its records are not needed any more", path)
+            log.warn("Ignored %s, which was set aside. Move it away when you no longer need its records", path)
             return
         parsed = parse_directory_name(name)
         if parsed is None:
-            log.warn("%s is no partition's directory: it is not touched", path)
+            log.warn("Ignored %s: it is not the directory of a partition", path)
             return
         topic, partition = parsed
         hosted = self._topics.get(topic)
@@ -155,7 +154,7 @@ class LogDirScan:
         reason = self._reason_to_set_aside(topic, partition, topic_id)
         if reason is not None:
             new_name = self._rename(topic, partition, STRAY_SUFFIX)
-            log.warn("%s was set aside as %s: %s; nothing in it is deleted", path, new_name, reason)
+            log.warn("%s was set aside as %s: %s. Nothing in it is deleted", path, new_name, reason)
             return
         if topic_id is None:
             write_topic_id(self._disk, path, self._topics[topic].topic_id)
@@ -181,9 +180,10 @@ class LogDirScan:
 
 
 def settle_duplicates(scans: Iterable[LogDirScan], log_dirs: LogDirs) -> None:
-    """Leaves every partition to one directory; LogDirsError where two have records of it.
+    """Makes sure that every partition is in one directory. LogDirsError if two have records of it.
 
-    A directory that fails while a log is being made there keeps an empty one, and another directory gets its turn.
+    When a directory fails during the creation of a log, it keeps an empty log, and another directory gets the
+    partition.
     """
     seen: dict[TopicPartition, LogDirScan] = {}
     for scan in scans:
@@ -194,12 +194,12 @@ def settle_duplicates(scans: Iterable[LogDirScan], log_dirs: LogDirs) -> None:
             empty = next((one for one in (scan, other) if _is_empty(one, key, log_dirs)), None)
             if empty is None:
                 raise LogDirsError(
-                    f"Partition {directory_name(*key)} lies in {other.log_dir.path} and in {scan.log_dir.path}: move "
-                    "one of them away"
+                    f"Partition {directory_name(*key)} is in two log directories, {other.log_dir.path} and "
+                    f"{scan.log_dir.path}. Move one of them away"
                 )
             seen[key] = kept = other if empty is scan else scan
             log.warn(
-                "Partition %s lies in %s: an empty log of it in %s is removed",
+                "Partition %s is in %s. Its empty log in %s is removed",
                 *(directory_name(*key), kept.log_dir.path, empty.log_dir.path),
             )
             with log_dirs.guard(empty.log_dir):

@@ -1,7 +1,7 @@
 """The broker's `log.dirs` together: locked and claimed as one, failing one by one (Kafka's `LogDirFailureChannel`).
 
-Failures: an OSError, or KAFKA_STORAGE_ERROR from a log, that leaves a `guard` takes its directory out of use for the
-life of the process. Whoever set `on_failure` hears of it once, on the thread that met the error, under no lock of this
+Failures: an OSError, or KAFKA_STORAGE_ERROR from a log, in a `guard` takes its directory offline until the next start
+of the broker. `on_failure` is called once for a directory, on the thread that met the error, under no lock of this
 package.
 """
 
@@ -27,16 +27,16 @@ log = get_logger(__name__)
 
 FAILURE_REMEDY = "fix the disk and restart the broker"
 DENIED_REMEDY = "change its owner or mode, or run the broker as its owner, and restart the broker"
-ROOM_REMEDY = "make room on its disk: what could not be written is tried again"
+ROOM_REMEDY = "free some space on its disk. The broker tries again"
 DESCRIPTOR_REMEDY = "raise the limit of open files (ulimit -n) or lower kcli.log.max.open.segments"
 
 
 class LogShortageError(errors.KafkaError, code=56):
-    """No log can be made for now, for want of room or of descriptors: once there are some, it can."""
+    """A log cannot be created because the disk is full or file descriptors are lacking; a later attempt may succeed."""
 
 
 class LogDirsError(Exception):
-    """The log directories cannot be used; the message names the directory and the remedy."""
+    """The log directories cannot be used. The message has the directory and what to do."""
 
 
 class LogDirsDeniedError(LogDirsError):
@@ -44,7 +44,7 @@ class LogDirsDeniedError(LogDirsError):
 
 
 class LogDirs:
-    """In the order of the configuration, those out of use included."""
+    """All log directories, also offline ones, in the order of the configuration."""
 
     __slots__ = ("_directories", "_lock", "on_failure", "rides_out_full_disks")
 
@@ -52,18 +52,18 @@ class LogDirs:
         self._directories = [LogDir(disk, path) for path in paths]
         self._lock = Lock()
         self.on_failure: Callable[[LogDir], None] | None = None
-        # While the broker serves: what finds no room is done later. A start and a shutdown cannot wait.
+        # While the broker serves, work that finds the disk full is postponed. A start and a shutdown cannot wait.
         self.rides_out_full_disks = False
 
     def __iter__(self) -> Iterator[LogDir]:
         return iter(self._directories)
 
     def online(self) -> list[LogDir]:
-        """Those in use."""
+        """The directories that can be used."""
         return [log_dir for log_dir in self._directories if log_dir.is_online]
 
     def open(self) -> MetaProperties | None:
-        """Locks all directories and answers whose they are; None when all are new.
+        """Locks all directories and returns their cluster and broker; None when all are new.
 
         Raises LogDirLockedError, CorruptFileError, and LogDirsError when they contradict each other or none is usable.
         """
@@ -78,18 +78,18 @@ class LogDirs:
             raise
 
     def close(self) -> None:
-        """Gives the locks back."""
+        """Releases the locks."""
         for log_dir in self._directories:
             log_dir.close()
 
     def check_any_online(self) -> None:
-        """LogDirsError when no directory is left."""
+        """Raises LogDirsError when no directory can be used."""
         if not self.online():
             failures = [(log_dir.path, log_dir.failure) for log_dir in self._directories]
             reasons = "; ".join(f"{path}: {failure_text(failure)}" for path, failure in failures)
             if all(isinstance(failure, PermissionError) for _, failure in failures):
                 raise LogDirsDeniedError(f"cannot use the log directories ({reasons}); {DENIED_REMEDY}")
-            raise LogDirsError(f"None of the log directories can be used ({reasons}): check disks and permissions")
+            raise LogDirsError(f"None of the log directories can be used ({reasons}). Check disks and permissions")
 
     def _common_meta(self) -> MetaProperties | None:
         known = [(log_dir.path, log_dir.meta) for log_dir in self.online() if log_dir.meta is not None]
@@ -108,19 +108,19 @@ class LogDirs:
             if meta.directory_id is not None and directory_ids.setdefault(meta.directory_id, path) != path:
                 raise LogDirsError(
                     f"{directory_ids[meta.directory_id]} and {path} have the same directory.id: one is a copy of the "
-                    "other; take the copy out of log.dirs"
+                    "other. Remove the copy from log.dirs"
                 )
         return known[0][1] if known else None
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Writes `meta.properties` where there is none; LogDirsError where there is someone else's."""
+        """Writes `meta.properties` where it is missing. LogDirsError for that of another broker."""
         for log_dir in self.online():
             meta = log_dir.meta
             if meta is None:
                 with self.guard(log_dir):
                     if log_dir.partition_entries():
                         log.warn(
-                            "%s had no meta.properties: it is written anew, for broker %d of cluster %s",
+                            "%s had no meta.properties. It is created for broker %d of cluster %s",
                             *(log_dir.path, broker_id, cluster_id),
                         )
                     log_dir.write_meta(MetaProperties(cluster_id, broker_id, uuid.random_uuid()))
@@ -133,16 +133,16 @@ class LogDirs:
     def guard(self, log_dir: LogDir, unless: Callable[[], bool] | None = None) -> DirectoryGuard:
         """`with log_dirs.guard(log_dir): ...` turns an I/O error inside into the failure of the directory.
 
-        `unless` may say, when there was an error, that the directory has nothing to do with it.
+        `unless` is asked after an error: when it returns true, the directory stays online.
         """
         return DirectoryGuard(self, log_dir, unless)
 
     def fail(self, log_dir: LogDir, error: Exception) -> None:
-        """Takes a directory out of use; the first error counts."""
+        """Takes a directory offline. Only the first error is kept."""
         with self._lock:
             if not log_dir.is_online:
                 return
-            # Without its traceback, whose frames would keep logs alive for as long as the failure is remembered.
+            # Without its traceback: the frames would keep logs alive as long as the failure is kept.
             log_dir.failure = error.with_traceback(None)
         remedy = DENIED_REMEDY if isinstance(error, PermissionError) else FAILURE_REMEDY
         log.error("Log directory %s is offline now: %s; %s", log_dir.path, failure_text(error), remedy)
@@ -151,27 +151,28 @@ class LogDirs:
 
 
 def failure_text(error: Exception | None) -> str:
-    """Why a directory cannot be used; a denial in words, with the path that it is about."""
+    """The reason of a failure. For a denied permission it has the path."""
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"permission denied: {error.filename}"
     return str(error)
 
 
 def is_descriptor_shortage(error: BaseException) -> bool:
-    """Whether the process or the system has no file descriptor left, which says nothing about a disk."""
+    """Whether the process or the system has no file descriptor left. That is no failure of the disk."""
     return isinstance(error, OSError) and error.errno in (EMFILE, ENFILE)
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether there is no room on the disk, or in somebody's quota: that passes once there is."""
+    """Whether the disk, or a quota of the file system, is full."""
     return isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)
 
 
 class DirectoryGuard:
-    """Swallows the I/O errors of a block, once the directory is out of use; ask `log_dir.is_online` afterwards.
+    """Takes the directory offline on an I/O error in its block, and suppresses the error. Check `log_dir.is_online`
+    after.
 
-    A shortage of descriptors is swallowed too, with the remedy in the log: the directory stays in use. So is a full
-    disk while the broker serves.
+    A shortage of file descriptors is only logged: the directory stays online. So is a full disk while the broker
+    serves.
     """
 
     __slots__ = ("_log_dir", "_log_dirs", "_unless")
@@ -190,10 +191,10 @@ class DirectoryGuard:
         if not isinstance(error, OSError | errors.KafkaStorageError):
             return False
         if is_descriptor_shortage(error):
-            log.error("%s stays undone for now: %s; %s", self._log_dir.path, error, DESCRIPTOR_REMEDY)
+            log.error("Work in log directory %s is postponed: %s; %s", self._log_dir.path, error, DESCRIPTOR_REMEDY)
             return True
         if self._log_dirs.rides_out_full_disks and is_full_disk(error):
-            log.error("%s stays undone for now: %s; %s", self._log_dir.path, error, ROOM_REMEDY)
+            log.error("Work in log directory %s is postponed: %s; %s", self._log_dir.path, error, ROOM_REMEDY)
             return True
         if self._unless is None or not self._unless():
             self._log_dirs.fail(self._log_dir, error)

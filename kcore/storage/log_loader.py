@@ -1,20 +1,20 @@
 """Opening a log from its directory (Kafka's `LogLoader`), and what happens to damaged files.
 
-After a clean shutdown nothing is scanned. Where the last segment is what `clean_shutdown_state` says of it, the log is
-known from the names in its directory, that file and the newest producer snapshot, and no segment is opened before it is
-used; otherwise segments are taken as they are, except those whose indexes are missing or do not fit. After a crash
-every segment with records at or above the recovery point is read from its start.
+After a clean shutdown nothing is scanned. If the last segment matches its entry in `clean_shutdown_state`, that entry,
+the names in the directory and the newest producer snapshot are sufficient, and no segment is opened before it is used.
+Otherwise segments are used as they are, except those whose indexes are missing or do not match. After a crash every
+segment with records at or above the recovery point is read from its start.
 
-Crash policy: the log keeps its unbroken valid run. What follows the first damage is cut away, and so is what follows a
-gap that a loss of power left between two segments; a torn tail is simply lost, since nobody was told that it was
-flushed. When sound batches follow the damage, they are saved first: the cut bytes are copied to
-`<segment>.log.<position>.corrupt`, later segments are renamed to `*.log.corrupt`, and a WARN names the offsets. A log
-that ends below its log start offset begins anew there, and what it had is saved in the same way. What leaves the log
-here has left it durably before the log goes on: a segment that came back would end it, a snapshot would be believed.
-Every step can be done again, so a crash while loading changes nothing about the outcome.
+Crash policy: the log keeps its valid records up to the first damage, or up to a gap that a loss of power left between
+two segments. The rest is cut off. An incomplete batch at the end is lost: it was never acknowledged as flushed. Valid
+batches after the damage are saved first: the cut bytes are copied to `<segment>.log.<position>.corrupt`, later segments
+are renamed to `*.log.corrupt`, and a WARN has the offsets. A log that ends below its log start offset starts again
+there, and its records are saved in the same way. Removed segments and snapshots are removed durably before the log is
+used: if they came back after a crash, they would end the log or be believed. Every step can be repeated, so a crash
+during the load does not change the result.
 
-Leftovers: `.deleted` and `.cleaned` files are removed, indexes without a log too; `.swap` files are a compaction that
-had been decided, and take the place of the segments in their range. `.corrupt` files are never touched.
+Leftovers: `.deleted` and `.cleaned` files are removed, and indexes without a segment. `.swap` files belong to a
+finished compaction and replace the segments in their range. `.corrupt` files are never touched.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def load_log(
     left: CleanState | None = None,
     on_failure: OnFailure | None = None,
 ) -> Log:
-    """The log in `directory`, which is made when it is missing; OSError when the disk fails.
+    """The log in `directory`, which is created when it is missing. OSError when the disk fails.
 
-    `recovery_point` and `log_start_offset` are the checkpoints' (0 without one), `left` is how a clean shutdown left
-    the log, where that is known; `is_durable` says that all of it is on the device, though nothing is known to be
-    sound, so that its gaps are no loss. `on_failure(log, error)` is called once if a later disk error takes the log
-    offline, from whichever Python call meets or polls for it.
+    `recovery_point` and `log_start_offset` are those of the checkpoints (0 without one). `left` is the log's state at a
+    clean shutdown, if it is known. `is_durable` means that all of the log is on the device, but may be damaged, so that
+    a gap is no loss. `on_failure(log, error)` is called once if a later disk error takes the log offline, by the Python
+    call that meets or polls for it.
     """
     opened = Log(disk, fsencode(directory), topic, partition, config, on_failure)
     LogLoader(disk, directory, opened, recovery_point, log_start_offset, clean_shutdown, is_durable, left).load()
@@ -78,7 +78,7 @@ def load_log(
 def new_log(
     disk: Disk, directory: str, topic: str, partition: int, config: LogConfig, *, on_failure: OnFailure | None = None
 ) -> Log:
-    """The log of a directory that the caller has just made: nothing is read, no file made before its first record."""
+    """The log of a new directory. Nothing is read, and no file is created before its first record."""
     created = Log(disk, fsencode(directory), topic, partition, config, on_failure)
     recovery = LogRecovery(created)
     recovery.create_first(0)
@@ -119,14 +119,14 @@ class LogLoader:
         self._name = f"{opened.topic}-{opened.partition}"
         self._recovery = LogRecovery(opened)
         self._recovery_point = recovery_point
-        # Where the promise of durability ended, however much of the log is read again.
+        # Records up to here were acknowledged as durable, however much of the log is read again.
         self._durable_end = MAX_OFFSET if clean_shutdown or is_durable else recovery_point
         self._log_start_offset = log_start_offset
         self._clean_shutdown = clean_shutdown
         self._left = left if clean_shutdown else None
 
     def load(self) -> None:
-        """Leaves the log ready for use."""
+        """Loads the log."""
         self._disk.mkdirs(self._directory)
         names = self._disk.listdir(self._directory)
         if names in ([], [METADATA_FILE]) and not self._log_start_offset:
@@ -158,7 +158,7 @@ class LogLoader:
     # What a clean shutdown left
 
     def _take_as_left(self, names: list[str], left: CleanState) -> bool:
-        """Puts the log together without opening a segment; False, with nothing done, when anything looks different."""
+        """Loads the log without opening a segment. False, without an effect, if anything differs."""
         end_offset, *active = left
         offsets = [offset_of(name) for name in names if is_segment_file(name, LOG_SUFFIX)]
         expected = {f"{digits(offset)}{suffix}" for offset in offsets for suffix in (LOG_SUFFIX, *NEEDED_INDEXES)}
@@ -176,7 +176,7 @@ class LogLoader:
         self._recovery.finish(max(self._log_start_offset, offsets[0]), end_offset, end_offset)
         return True
 
-    # Leftovers of what a crash interrupted
+    # Leftovers of a crash
 
     def _remove_leftovers(self, names: list[str]) -> list[str]:
         cleaned = [offset_of(name) for name in names if name.endswith(".cleaned") and has_offset(name)]
@@ -194,7 +194,7 @@ class LogLoader:
         return self._disk.listdir(self._directory)
 
     def _finish_swap(self, swaps: list[str], names: list[str]) -> None:
-        """Lets compacted segments take the place of those that they were made from."""
+        """Replaces segments by the compacted ones."""
         ranges = [self._swap_range(name) for name in swaps if name.endswith(f"{LOG_SUFFIX}.swap")]
         for name in names:
             if is_segment_file(name, LOG_SUFFIX) and any(low <= offset_of(name) < high for low, high in ranges):
@@ -205,7 +205,7 @@ class LogLoader:
         log.info("Completed the replacement of segments that a crash interrupted: %s", ", ".join(swaps))
 
     def _swap_range(self, name: str) -> tuple[int, int]:
-        """The offsets from a compacted segment's base to its end; its batches say where that is."""
+        """The base offset and the end offset of a compacted segment, from its batches."""
         from kcore.record.decoder import decode_batches
 
         base = end = offset_of(name)
@@ -217,25 +217,25 @@ class LogLoader:
         for name in names:
             for suffix in INDEX_SUFFIXES:
                 if is_segment_file(name, suffix) and offset_of(name) not in offsets:
-                    log.warn("Removed %s: there is no segment that it indexes", self._path(name))
+                    log.warn("Removed %s: its segment does not exist", self._path(name))
                     self._remove(name)
 
     def _has_flushed_records(self, offsets: list[int]) -> bool:
-        """Whether only the file knows the epochs of some records: those above the recovery point are read anyway."""
+        """Whether the epochs of some records are only in the file: records above the recovery point are read anyway."""
         if not offsets or not (self._clean_shutdown or offsets[0] < self._recovery_point):
             return False
         return any(self._recovery.segment_range(index)[1] for index in range(len(offsets)))
 
     def _rescan_for_epochs(self) -> None:
-        """Without its file the epochs are learnt from the batches."""
-        log.info("%s has no readable leader-epoch-checkpoint: its segments are read to make one", self._name)
+        """Reads all segments, because the file with the epochs is missing."""
+        log.info("%s has no readable leader-epoch-checkpoint. It is rebuilt from the segments", self._name)
         self._clean_shutdown = False
         self._recovery_point = 0
 
     # Segments
 
     def _recover(self, names: list[str], offsets: list[int]) -> None:
-        """Scans what a crash may have torn, and builds indexes that are missing or wrong."""
+        """Scans segments that a crash may have damaged, and rebuilds indexes that are missing or wrong."""
         present = set(names)
         index = 0
         epochs_are_trusted = True
@@ -250,7 +250,7 @@ class LogLoader:
                 self._recover_segment(index, offsets)
             elif not self._has_indexes(index, base, present):
                 log.warn(
-                    "The indexes of %s/%s are missing, empty or wrong: they are built anew",
+                    "The indexes of %s/%s are missing, empty or wrong. They are rebuilt",
                     self._directory,
                     digits(base),
                 )
@@ -263,7 +263,7 @@ class LogLoader:
         return self._recovery.has_sane_indexes(index)
 
     def _recover_segment(self, index: int, offsets: list[int]) -> None:
-        """Scans one segment; when it is damaged, everything after the damage leaves the log."""
+        """Scans one segment. Everything after a damage is removed from the log."""
         scan = self._recovery.scan(index)
         reason = scan.reason or self._missing_end(index, offsets, scan)
         if reason is not None:
@@ -274,10 +274,10 @@ class LogLoader:
         self._recovery.commit(index, scan, following is not None and following <= self._recovery_point)
 
     def _missing_end(self, index: int, offsets: list[int], scan: SegmentScan) -> str | None:
-        """What is wrong with a sound segment that ends before the next one begins.
+        """The reason to cut a valid segment that ends before the next one begins; None without one.
 
-        A loss of power may take the unsynced end of a segment, whole batches of it, and leave what was written to the
-        next one. Below the recovery point, and where compaction removes records, a gap is as it should be.
+        A loss of power may drop the unsynced end of a segment, whole batches of it, and keep the next segment. Below
+        the recovery point, and where compaction removes records, a gap is normal.
         """
         if self._recovery.is_compacted or scan.next_offset < self._durable_end or index + 1 == len(offsets):
             return None
@@ -299,8 +299,8 @@ class LogLoader:
             self._disk.copy_range(path, saved[0], scan.valid_bytes)
         saved += self._save_segments(later)
         log.warn(
-            "Cut %s at byte %d of %d: %s. The log now ends at offset %d; sound batches follow from offset %d on, "
-            "and were saved in %s",
+            "Cut %s at byte %d of %d: %s. The log now ends at offset %d. Valid batches from offset %d on were saved "
+            "in %s",
             *(path, scan.valid_bytes, size, reason, scan.next_offset),
             *(later[0] if found is None else found, ", ".join(saved)),
         )
@@ -309,7 +309,7 @@ class LogLoader:
         return [offset for offset in offsets if self._disk.size(self._path(f"{digits(offset)}{LOG_SUFFIX}"))]
 
     def _save_segments(self, offsets: list[int]) -> list[str]:
-        """Renames segments that leave the log to `*.log.corrupt`, durably; the new paths."""
+        """Renames segments to `*.log.corrupt`, durably. Returns the new paths."""
         saved = []
         for offset in offsets:
             path = self._path(f"{digits(offset)}{LOG_SUFFIX}")
@@ -319,7 +319,7 @@ class LogLoader:
         return saved
 
     def _drop_segments_after(self, index: int, offsets: list[int]) -> None:
-        """For good: were they back after a loss of power, they would end the log where it has gone on meanwhile."""
+        """Removes them durably: if they came back after a loss of power, they would conflict with newer records."""
         if len(offsets) <= index + 1:
             return
         while len(offsets) > index + 1:
@@ -330,7 +330,7 @@ class LogLoader:
         self._disk.fsync_dir(self._directory)
 
     def _open_active(self) -> int:
-        """The log end offset; a last segment whose end cannot be read is scanned after all."""
+        """The log end offset. Scans the last segment if its end cannot be read."""
         count = len(self._log.segments)
         if count == 0:
             return self._begin_at_start()
@@ -340,13 +340,13 @@ class LogLoader:
             self._recover_segment(count - 1, offsets)
             end_offset = self._recovery.open_active()
             if end_offset is None:
-                raise OSError(f"{self._directory}: the last segment changes while it is read")
+                raise OSError(f"{self._directory}: the last segment changed while it was read")
         if end_offset < self._log_start_offset:
             offsets = [segment.base_offset for segment in self._log.segments]
-            # Where the checkpoint is wrong, and not the log too short, these are all the records that there are.
+            # If the checkpoint is wrong, and not the log too short, these are all its records.
             saved = self._save_segments(self._not_empty(offsets))
             log.warn(
-                "%s ends at offset %d, below its log start offset %d in %s: it begins anew there; %s",
+                "%s ends at offset %d, below its log start offset %d in %s. It starts again there; %s",
                 *(self._name, end_offset, self._log_start_offset, LOG_START_OFFSET_FILE),
                 f"its segments were saved in {', '.join(saved)}" if saved else "it had no records",
             )
@@ -355,9 +355,9 @@ class LogLoader:
         return end_offset
 
     def _begin_at_start(self) -> int:
-        """An empty log at its log start offset.
+        """Begins an empty log at its log start offset.
 
-        Its first segment's name is all that says where, once the next checkpoint leaves that to it: so it is durable.
+        The name of the first segment is synced: later it may be the only place with this offset.
         """
         self._recovery.create_first(self._log_start_offset)
         if self._log_start_offset:
@@ -369,13 +369,13 @@ class LogLoader:
         damaged = self._log.producer_state.damaged_snapshots
         if damaged:
             log.warn(
-                "Removed %d producer snapshots of %s that were damaged, the newest at offset %d: what producers wrote "
-                "last is read from the log",
+                "Removed %d damaged producer snapshots of %s, the newest at offset %d. The state of producers is read "
+                "from the log",
                 *(damaged, self._name, self._log.producer_state.newest_damaged_snapshot),
             )
 
     def _remove_stray_snapshots(self) -> None:
-        """Keeps the snapshot of each segment's start and the latest one (ProducerStateManager.removeStraySnapshots)."""
+        """Removes all but the latest and those of segment starts (ProducerStateManager.removeStraySnapshots)."""
         bases = {segment.base_offset for segment in self._log.segments}
         snapshots = [name for name in self._disk.listdir(self._directory) if is_segment_file(name, SNAPSHOT_SUFFIX)]
         for name in snapshots[:-1]:
@@ -391,7 +391,7 @@ class LogLoader:
         self._disk.unlink(self._path(name), missing_ok=True)
 
     def _free_path(self, path: str) -> str:
-        """`path`, or the first of `path.1`, `path.2`... that no file has: nothing saved earlier is overwritten."""
+        """`path`, or the first of `path.1`, `path.2`... that does not exist: saved files are not overwritten."""
         candidate, number = path, 0
         while self._disk.exists(candidate):
             number += 1
@@ -400,12 +400,12 @@ class LogLoader:
 
 
 def digits(offset: int) -> str:
-    """An offset as file names have it."""
+    """An offset as in file names."""
     return f"{offset:0{OFFSET_DIGITS}d}"
 
 
 def has_offset(name: str) -> bool:
-    """Whether a file is named after an offset; twenty digits can say more than an offset may be."""
+    """Whether a file is named after an offset. Twenty digits may be larger than any offset."""
     number = name[:OFFSET_DIGITS]
     if len(name) <= OFFSET_DIGITS or name[OFFSET_DIGITS] != "." or not (number.isascii() and number.isdigit()):
         return False
@@ -418,7 +418,7 @@ def offset_of(name: str) -> int:
 
 
 def is_kept_as_it_is(name: str) -> bool:
-    """Whether a file beside the segments and their indexes asks for no work at a start."""
+    """Whether a file besides segments and indexes needs no work at a start."""
     return name in (METADATA_FILE, EPOCH_FILE) or name.endswith((SNAPSHOT_SUFFIX, ".corrupt"))
 
 

@@ -1,12 +1,12 @@
-"""`partition.metadata`, which says to which topic a partition's directory belongs (Kafka's `PartitionMetadataFile`):
+"""`partition.metadata`: the topic id of a partition's directory (Kafka's `PartitionMetadataFile`).
 
     version: 0
     topic_id: 0Qftv9yBTAmf2iDPSlIk7g
 
-There is no newline at the end. Crash policy: written once, before the first record, and on the device before a flush
-of the log counts (`LocalLog.sync_birth`), so that making ten thousand partitions costs no sync. A directory without it,
-or with an empty one or the beginning of one, is one whose creation was cut short (or older than topic ids) and gets it
-when its topic is next seen.
+There is no newline at the end. Crash policy: written once, before the first record, and synced by the first flush of
+the log (`sync_birth` in log_flush), so that creating ten thousand partitions costs no sync. If the file is missing,
+empty or incomplete, a crash interrupted the creation of the directory (or it is older than topic ids); the file is
+written when its topic is next seen.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ _REMEDY = "restore the file with the topic's id, or move the partition's directo
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: bytes) -> None:
-    """Makes a partition's directory one of this topic."""
+    """Writes the file in a partition's directory."""
     disk.write_file(f"{directory}/{FILE_NAME}", content_of(topic_id))
 
 
 def content_of(topic_id: bytes) -> bytes:
-    """The file's bytes."""
+    """The content of the file."""
     return f"version: {VERSION}\ntopic_id: {uuid.to_text(topic_id)}".encode()
 
 
 def read_topic_id(disk: Disk, directory: str, hosted_id: bytes | None = None) -> bytes | None:
-    """The id of the topic that a directory belongs to; None without the file, or before all of it was written.
+    """The topic id of a partition's directory; None if the file is missing or incomplete.
 
-    `hosted_id` is that of the topic which the directory is named by: what is torn is known by it. CorruptFileError
-    when the file is damaged.
+    `hosted_id` is the id of the topic with the directory's name: an incomplete file is recognized by it.
+    CorruptFileError if the file is damaged.
     """
     path = f"{directory}/{FILE_NAME}"
     try:
         content = disk.read_file(path)
     except FileNotFoundError:
         return None
-    # Some file systems fill with zeros what a loss of power kept from being written.
+    # After a loss of power, some file systems fill unwritten parts with zeros.
     written = content.rstrip(b"\0")
     if not written or (hosted_id is not None and is_beginning(written, content_of(hosted_id))):
         return None
@@ -53,16 +53,18 @@ def read_topic_id(disk: Disk, directory: str, hosted_id: bytes | None = None) ->
 
 
 def is_beginning(part: bytes, whole: bytes) -> bool:
-    """Whether it is one, and not the whole."""
+    """Whether the content is an incomplete beginning of the expected one."""
     return len(part) < len(whole) and whole.startswith(part)
 
 
 def parse_topic_id(path: str, content: bytes) -> bytes:
-    """The topic id in the file's bytes; `path` is for messages."""
+    """Parses the content of the file. `path` is for messages."""
     lines = content.decode("utf-8", "replace").splitlines()
     version = _field(path, lines, 1, "version")
     if version != str(VERSION):
-        raise CorruptFileError(path, 1, f"version {shown(version)} is unknown, only {VERSION} is known", _REMEDY)
+        raise CorruptFileError(
+            path, 1, f"version {shown(version)} is not supported; the supported version is {VERSION}", _REMEDY
+        )
     text = _field(path, lines, 2, "topic_id")
     try:
         topic_id = uuid.from_text(text)

@@ -6,7 +6,7 @@
         ... broker.bootstrap_servers ...
 
 `EmbeddedBroker`   starts, stops, kills, pauses one broker (`embedded_broker.py`)
-`FaultProxy`       stands between clients and any Kafka cluster (`fault_proxy/`)
+`FaultProxy`       a proxy between clients and any Kafka cluster (`fault_proxy/`)
 `pytest_plugin`    the fixtures; pytest loads it by itself where the package is installed
 
 docs/testing.md shows all of it. Importing this package imports none of it: every pytest run of an environment that has

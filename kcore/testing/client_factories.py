@@ -105,6 +105,6 @@ class ConsumerFactory(ClientFactory):
 def dotted(
     bootstrap_servers: str, configuration: Mapping[str, Any] | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """librdkafka's configuration; what stands in the mapping wins, under its own names."""
+    """librdkafka's configuration. Entries of the mapping, with librdkafka's names, take precedence."""
     named = {name.replace("_", "."): value for name, value in settings.items()}
     return {"bootstrap.servers": bootstrap_servers, **named, **(configuration or {})}

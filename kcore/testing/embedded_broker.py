@@ -7,7 +7,7 @@
         broker.start()      # on the same port and data
 
 It is the broker that `kcli server-start` runs, with the same defaults; nothing is mocked, and what it acknowledges is
-where its configuration says. Its data lies in a temporary directory (`home_in_memory`), unless `data_dir` is given.
+where its configuration says. Its data is in a temporary directory (`home_in_memory`), unless `data_dir` is given.
 
 Nothing stays behind: `close`, the end of a `with` block and the end of the process end the broker and remove the
 temporary directory; so does the death of the process, even by SIGKILL (`fork_server.py`). Ports are free again at
@@ -120,7 +120,7 @@ class EmbeddedBroker:
 
     @property
     def data_dir(self) -> Path:
-        """Where its topics' directories lie; a temporary one is there from `start` to `close`."""
+        """The directory of its topics. A temporary one exists from `start` to `close`."""
         from pathlib import Path
 
         if self._given_data_dir is not None:
@@ -141,7 +141,7 @@ class EmbeddedBroker:
     def log(self) -> str:
         """What it has written to stderr in all of its lives; of a closed one the last MiB."""
         if self._in_process:
-            raise RuntimeError("a broker inside this process logs to this process's stderr")
+            raise RuntimeError("a broker inside this process has no log: it writes to stderr")
         if self._directory is None:
             return self._kept_log
         try:
@@ -166,7 +166,7 @@ class EmbeddedBroker:
     def _command(self, *command: Any) -> Any:
         host = self._running_host()
         if self._is_paused:
-            raise EmbeddedBrokerError("a paused broker obeys nobody: resume() it first")
+            raise EmbeddedBrokerError("the broker is paused: call resume() first")
         return host.command(*command)
 
     # Its life
@@ -183,7 +183,7 @@ class EmbeddedBroker:
 
     def _begin_start(self) -> None:
         if self.is_running:
-            raise RuntimeError("the broker runs already")
+            raise RuntimeError("the broker is already running")
         if self._directory is None:
             self._make_directory()
         assert self._host is not None
@@ -349,14 +349,14 @@ class EmbeddedBroker:
 
     def _require_port(self) -> None:
         if not self.started:
-            raise EmbeddedBrokerError("the broker was not started yet: call start(), or use it in a `with` block")
+            raise EmbeddedBrokerError("the broker was not started: call start(), or use it in a `with` block")
 
     def _running_host(self) -> Host:
         host = self._host
         if host is None or not host.is_running():
             if self.started and self._directory is not None:
-                raise BrokerDied(f"the broker does not run; its log ends with:\n{self._last_log()}")
-            raise EmbeddedBrokerError("the broker does not run: call start(), or use it in a `with` block")
+                raise BrokerDied(f"the broker is not running; its log ends with:\n{self._last_log()}")
+            raise EmbeddedBrokerError("the broker is not running: call start(), or use it in a `with` block")
         return host
 
     def _last_log(self) -> str:

@@ -172,10 +172,10 @@ class ThreadHost:
         return 1 if broker.failed else 0
 
     def kill(self) -> None:
-        raise RuntimeError("a broker inside this process cannot be killed; leave in_process out for one of its own")
+        raise RuntimeError("a broker inside this process cannot be killed: create it without in_process")
 
     def signal(self, number: int) -> None:
-        raise RuntimeError("a broker inside this process cannot be paused; leave in_process out for one of its own")
+        raise RuntimeError("a broker inside this process cannot be paused: create it without in_process")
 
     def command(self, *command: Any) -> Any:
         from kcore.testing.fault_commands import carry_out

@@ -1,1 +1,1 @@
-"""Byte streams that the server's and the client's network stand on."""
+"""Byte streams for the network code of the server and the client."""

@@ -274,7 +274,7 @@ def test_a_group_is_deleted(broker: BrokerProcess, kcli: Kcli, group: str, topic
     )
     deleted = kcli("groups", "delete", group, "absent", "--yes")
     assert (deleted.code, deleted.stdout) == (1, f"Deleted group {group}.\n")
-    assert deleted.stderr == "kcli: group absent: There is no such group. (GROUP_ID_NOT_FOUND)\n"
+    assert deleted.stderr == "kcli: group absent: The group does not exist. (GROUP_ID_NOT_FOUND)\n"
     assert group not in kcli("groups", "list").stdout.splitlines()
 
 

@@ -66,7 +66,7 @@ def test_the_address_of_the_metrics_is_told(tmp_path: Path, offline: Kcli) -> No
     assert second.code == 1
     assert second.stderr.splitlines()[-1] == (
         f"kcli: cannot serve metrics at metrics.host=127.0.0.1 metrics.port={port}: Address already in use; "
-        "choose others, or leave metrics.port out"
+        "choose another address, or remove metrics.port"
     )
 
 

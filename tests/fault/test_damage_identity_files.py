@@ -79,7 +79,7 @@ def test_a_lost_meta_properties_is_written_anew(specimen: Specimen, data: Path) 
     path.unlink()
     with BrokerProcess(data, PROPERTIES) as broker:
         check_records(broker, specimen)
-        assert f"{data} had no meta.properties: it is written anew" in broker.log()
+        assert f"{data} had no meta.properties. It is created" in broker.log()
     assert before <= set(path.read_text().splitlines())
 
 
@@ -285,10 +285,13 @@ def test_what_the_directories_do_not_say_is_said(specimen: Specimen, data: Path,
         "unnamed": 1,
         "__consumer_offsets": 1,
     }
-    assert f"Partitions 2 of topic {TOPIC} have no directory: they begin empty" in log
-    assert f"without a partition.metadata: {data}/{TOPIC}-3" in log
+    assert f"Partitions 2 of topic {TOPIC} have no directory. They start empty" in log
+    assert f"because they have no partition.metadata: {data}/{TOPIC}-3" in log
     assert "Topic unnamed has the new id" in log
-    assert f"{data}/backup-2024 is no partition's directory" not in log.partition("Rebuilt")[0].partition("Found")[0]
+    assert (
+        f"Ignored {data}/backup-2024: it is not the directory of a partition"
+        not in log.partition("Rebuilt")[0].partition("Found")[0]
+    )
 
 
 @pytest.mark.parametrize("kind", ["two ids", "one id twice", "far apart"])
@@ -296,13 +299,13 @@ def test_directories_that_contradict_each_other_are_refused(data: Path, kind: st
     lose(data)
     if kind == "two ids":
         give_another_id(data / f"{TOPIC}-0" / "partition.metadata")
-        words = f"topic {TOPIC} can only be one of them"
+        words = f"cannot rebuild topic {TOPIC}: "
     elif kind == "one id twice":
         shutil.copytree(data / f"{TOPIC}-0", data / "copy-0")
-        words = "one is a copy of the other"
+        words = "Move the copy away"
     else:
         shutil.copytree(data / f"{TOPIC}-1", data / f"{TOPIC}-999999999")
-        words = f"{TOPIC}-999999999 would give topic {TOPIC} 1000000000 partitions"
+        words = f"{TOPIC}-999999999 it would have 1000000000 partitions"
     before = files_of(data)
     with pytest.raises(AssertionError) as refused, ServerCommand(data, arguments=("--rebuild-metadata", *OVERRIDES)):
         pass

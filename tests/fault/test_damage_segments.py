@@ -117,7 +117,7 @@ def test_after_a_crash_the_active_segment_keeps_its_unbroken_run(
         assert f"offset {first}" in log
     else:
         assert saved == {f"{active.name}.{position}.corrupt": bytes(content[position:])}
-        assert f"The log now ends at offset {first}; sound batches follow from offset" in log
+        assert f"The log now ends at offset {first}. Valid batches from offset" in log
 
 
 @pytest.mark.parametrize("damage", [*INSIDE, truncate])
@@ -216,5 +216,5 @@ def test_a_lost_segment_leaves_the_others_readable(request: pytest.FixtureReques
     with BrokerProcess(data, PROPERTIES) as broker:
         with Reader(broker) as reader:
             assert reader.read(1) == expected
-        assert f"{segments[1].stem}.index: there is no segment that it indexes" in broker.log()
+        assert f"{segments[1].stem}.index: its segment does not exist" in broker.log()
     assert TOPIC

@@ -218,7 +218,7 @@ def test_a_topic_made_while_every_directory_is_full_comes_with_the_room(
         small.fill()
         create_topic(servers)
         assert send("confluent", servers, values("full", 2), REFUSED_AFTER_MS) == {}
-        broker.wait_for_log(f"{TOPIC}-0 is offline until its log can be made")
+        broker.wait_for_log(f"{TOPIC}-0 is offline until its log can be created")
         small.make_room()
         acked = send("confluent", servers, values("after", 100))
         assert len(acked) == 100, "without a restart"

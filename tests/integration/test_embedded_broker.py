@@ -165,12 +165,12 @@ def test_what_it_refuses_is_said_with_its_reason(tmp_path: Path) -> None:
 
 def test_what_comes_too_early_or_too_late_says_so() -> None:
     broker = EmbeddedBroker()
-    with pytest.raises(EmbeddedBrokerError, match="not started yet"):
+    with pytest.raises(EmbeddedBrokerError, match="was not started"):
         _ = broker.bootstrap_servers
     with pytest.raises(EmbeddedBrokerError, match=r"call start\(\)"):
         broker.stop()
     with broker:
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="already running"):
             broker.start()
         os.kill(broker.pid, signal.SIGKILL)
         await_ends(broker.pid)

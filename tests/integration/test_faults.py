@@ -206,7 +206,7 @@ def test_a_broker_inside_this_process_has_faults_too() -> None:
         ({"error": "NO_SUCH_ERROR"}, "none of Kafka's"),
         ({}, "without effect"),
         ({"drop": True, "after_bytes": 1}, "exclude each other"),
-        ({"drop": True, "times": 0}, "at least once"),
+        ({"drop": True, "times": 0}, "at least 1"),
         ({"drop": True, "skip": -1}, "negative"),
         ({"drop": True, "probability": 1.5}, "at most 1"),
         ({"after_bytes": -1}, "negative"),
@@ -226,6 +226,6 @@ def test_a_paused_or_stopped_broker_takes_none(broker: EmbeddedBroker) -> None:
         broker.faults.drop()
     broker.resume()
     broker.stop()
-    with pytest.raises(EmbeddedBrokerError, match="does not run"):
+    with pytest.raises(EmbeddedBrokerError, match="is not running"):
         broker.faults.drop()
     broker.start()

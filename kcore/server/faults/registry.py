@@ -34,7 +34,7 @@ class FaultRegistry:
         """Makes a fault and answers its number; ValueError says what about it cannot be."""
         with self.changed:
             if len(self._faults) >= MAX_FAULTS:
-                raise ValueError(f"there are {MAX_FAULTS} faults already: clear() ends them")
+                raise ValueError(f"there are {MAX_FAULTS} faults already: remove them with clear()")
             try:
                 fault = self._make(self._made + 1, **what)
             except TypeError as error:

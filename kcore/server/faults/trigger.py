@@ -21,7 +21,7 @@ class Trigger:
         self, *, times: int | None = None, skip: int = 0, probability: float = 1.0, seed: int | None = None
     ) -> None:
         if times is not None and times < 1:
-            raise ValueError(f"times={times}: a fault strikes at least once, or without a bound (None)")
+            raise ValueError(f"times={times}: must be at least 1, or None for no limit")
         if skip < 0:
             raise ValueError(f"skip={skip}: must not be negative")
         if not 0.0 < probability <= 1.0:

@@ -1,6 +1,6 @@
 """CreatePartitions (key 37): more partitions for topics, each of which succeeds or fails by itself (KIP-195).
 
-v2 is flexible, v3 may answer THROTTLING_QUOTA_EXCEEDED (KIP-599). A topic that stands twice is refused. The new
+v2 is flexible, v3 may answer THROTTLING_QUOTA_EXCEEDED (KIP-599). A topic that is listed twice is refused. The new
 partitions have logs and a leader before the answer. The words are those of `ReplicationControlManager`.
 """
 

@@ -1,6 +1,6 @@
 """DeleteRecords (key 21): a new start of partitions' logs, each of which succeeds or fails by itself (KIP-107).
 
-Offset -1 stands for the high watermark; no other offset may lie beyond it. Only a topic that may lose records by age or
+Offset -1 means the high watermark; no other offset may be beyond it. Only a topic that may lose records by age or
 size may lose them by request: one that is only compacted may not (POLICY_VIOLATION), nor may the brokers' own topics.
 An offset below the present start changes nothing. The answer is the low watermark, the smallest start of the log among
 its replicas: this broker's own, as the only one that holds it.
@@ -26,7 +26,7 @@ DELETE = "delete"
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Moves every log's start; one that stands twice is moved to the offset that stands last."""
+    """Moves the start of every log. The last offset counts for a partition that is listed twice."""
     logs = context.broker.log_manager
     asked_for: dict[str, dict[int, int]] = {}
     for topic in request.topics:
@@ -84,7 +84,7 @@ def delete_records(context: RequestContext, topic: str, index: int, offset: int,
 
 
 def failed(error: errors.KafkaError) -> tuple[int, int]:
-    """The outcome that an error is told as."""
+    """The outcome for an error."""
     return error.code, INVALID_LOW_WATERMARK
 
 

@@ -60,7 +60,7 @@ def entries(version: int, request: Any) -> list[Asked]:
 
 
 def sort_out(asked_for: list[Asked]) -> tuple[list[Fields], dict[Asked, int]]:
-    """The answers to entries that say nothing or too much, and how often each other one stands."""
+    """The answers to invalid entries, and how often each other entry is listed."""
     invalid: list[Fields] = []
     counts: Counter[Asked] = Counter()
     for name, topic_id in asked_for:

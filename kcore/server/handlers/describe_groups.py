@@ -1,6 +1,6 @@
 """DescribeGroups (key 15): state and members of groups of the classic protocol.
 
-v3 tells what the client may do with a group (KIP-430), v4 the instance ids of static members (KIP-345). A group that
+v3 has the authorized operations of a group (KIP-430), v4 the instance ids of static members (KIP-345). A group that
 is not there is dead to v5, and GROUP_ID_NOT_FOUND with a message from v6 on (KIP-1043); so is one of the consumer
 protocol, which ConsumerGroupDescribe describes.
 """

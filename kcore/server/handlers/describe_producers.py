@@ -1,6 +1,6 @@
 """DescribeProducers (key 61): what partitions know of the producers that wrote to them (KIP-664).
 
-Idempotent and transactional producers stand there until `producer.id.expiration.ms` after their last record.
+Idempotent and transactional producers are listed until `producer.id.expiration.ms` after their last record.
 """
 
 from __future__ import annotations

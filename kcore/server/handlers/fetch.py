@@ -32,7 +32,7 @@ INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 READ_COMMITTED = 1
 # Log's isolation levels.
 LOG_END, HIGH_WATERMARK, TXN_COMMITTED = 0, 1, 2
-# Of a response, for quotas: the fields that stand before all partitions, and in each that has records.
+# Of a response, for quotas: the bytes before all partitions, and those of each partition with records.
 HEAD_BYTES, PARTITION_BYTES = 24, 42
 NO_SUCH_PARTITION = (errors.UnknownTopicOrPartitionError.code, errors.UnknownTopicIdError.code)
 SESSION_ERRORS = (
@@ -230,9 +230,9 @@ class IncrementalFetch(Fetch):
         self._session = session
 
     def answer(self, attempt: FetchAttempt) -> Fields:
-        """The partitions with news, in the session's order; those of a topic that stand in a row come together."""
+        """The partitions with news, in the session's order. Consecutive partitions of a topic are together."""
         if is_throttled(self.context, attempt):
-            # Nothing is told: what was read is read again.
+            # Not in the answer: what was read is read again.
             return {"session_id": self._session.session_id, "responses": []}
         try:
             news = self._session.tell([told_by(outcome) for outcome in attempt.outcomes])
@@ -316,7 +316,7 @@ def is_throttled(context: RequestContext, attempt: FetchAttempt) -> bool:
 
 
 def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, bool]:
-    """What an answer tells of a partition, as sessions take it."""
+    """A partition's part of an answer, for the session."""
     if isinstance(outcome, FetchError):
         return -1, -1, 0, outcome.code, False
     if outcome.error != errors.NONE:
@@ -369,7 +369,7 @@ def failure(index: int, code: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A session's error stands alone, any other one on every partition."""
+    """The error of a session is the only field; any other error is on every partition."""
     if isinstance(error, SESSION_ERRORS):
         return {"error_code": error.code, "responses": []}
     return {

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member is alive, and hears of a rebalance. v3 has static instance ids."""
+"""Heartbeat (key 12): a member is alive, and gets to know of a rebalance. v3 has static instance ids."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """ListGroups (key 16): the groups that this broker coordinates.
 
-v4 takes states as a filter and tells them (KIP-518), v5 types likewise (KIP-848). While a partition of
+v4 filters by state and returns it (KIP-518), v5 types likewise (KIP-848). While a partition of
 `__consumer_offsets` is being read back nothing is listed: a list that lacks groups looks like one that has them all.
 """
 

@@ -26,7 +26,7 @@ READ_COMMITTED = 1
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each partition for itself; one that stands twice in the request is refused both times."""
+    """Answers each partition. One that is listed twice in the request is refused both times."""
     named = [(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions]
     duplicates = {key for key in named if named.count(key) > 1} if len(set(named)) < len(named) else set()
     topics = []

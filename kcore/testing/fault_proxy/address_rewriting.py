@@ -1,4 +1,4 @@
-"""The answers that tell clients where brokers are, and the same answers with other addresses.
+"""The responses with addresses of brokers, and the same responses with other addresses.
 
     Metadata 0+, DescribeCluster 0+          brokers: node_id or broker_id, host, port
     FindCoordinator 0-3                      node_id, host, port

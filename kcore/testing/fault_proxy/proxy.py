@@ -1,4 +1,4 @@
-"""FaultProxy: stands between clients and any Kafka cluster, a local port a broker, and does what networks do.
+"""FaultProxy: a proxy between clients and any Kafka cluster, one local port for each broker, with faults of networks.
 
     with FaultProxy(broker.bootstrap_servers) as proxy:
         producer = Producer({"bootstrap.servers": proxy.bootstrap_servers})
@@ -71,8 +71,8 @@ class Door:
 class FaultProxy:
     """`bootstrap_servers` are those of the cluster, and may be down; `host` is where the proxy's own ports are.
 
-    `on_frame(direction, api key, version, size in bytes)` is told of every frame when it begins, on the proxy's thread;
-    -1 stands for the API of an answer to nothing.
+    `on_frame(direction, api key, version, size in bytes)` is called at the beginning of every frame, on the proxy's
+    thread; -1 is the API key of a response without a request.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class FaultProxy:
     def _do(self, action: Callable[[], object]) -> None:
         """Has the loop do it, and returns when it has."""
         if self._thread is None:
-            raise RuntimeError("the proxy does not run: call start(), or use it in a `with` block")
+            raise RuntimeError("the proxy is not running: call start(), or use it in a `with` block")
         done = threading.Event()
 
         def command() -> None:

@@ -298,7 +298,7 @@ class TestEmbeddedFile:
     def test_a_damaged_file_is_named_and_kept(self, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "m.sqlite"
         path.write_bytes(content)
-        with pytest.raises(MetadataStoreError, match=r"m\.sqlite is damaged .*restore the file from a backup"):
+        with pytest.raises(MetadataStoreError, match=r"m\.sqlite is damaged .*Restore the file from a backup"):
             EmbeddedMetadataStore(str(path)).open()
         assert path.read_bytes() == content
 
@@ -323,7 +323,9 @@ class TestEmbeddedFile:
             connection.execute("PRAGMA user_version = 3")
             connection.execute("UPDATE checksum SET value = ? WHERE name = 'format_version'", ((3).to_bytes(8, "big"),))
         connection.close()
-        with pytest.raises(MetadataStoreError, match="has format version 3, and this release knows versions up to 2"):
+        with pytest.raises(
+            MetadataStoreError, match="has format version 3, but this release supports versions up to 2"
+        ):
             EmbeddedMetadataStore(path).open()
 
     def test_a_file_of_another_program_is_refused(self, tmp_path: Path) -> None:

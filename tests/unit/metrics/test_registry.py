@@ -90,7 +90,7 @@ def test_a_source_that_fails_leaves_the_others(capsys: pytest.CaptureFixture[str
 
 
 def test_only_metrics_of_the_table_are_taken() -> None:
-    with pytest.raises(ValueError, match="kafka_made_up does not stand in"):
+    with pytest.raises(ValueError, match="kafka_made_up is not in"):
         Registry().gauge("kafka_made_up", lambda: 1)
 
 

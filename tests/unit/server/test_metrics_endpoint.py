@@ -171,7 +171,7 @@ def test_who_does_not_read_is_cut_off() -> None:
 def test_an_address_that_cannot_be_had_is_named(served: Served, host: str, reason: str) -> None:
     port = served.endpoint.port
     taken = MetricsEndpoint(host, port, lambda: b"", bool, max_connections=1, timeout_ms=1)
-    with pytest.raises(OSError, match=f"metrics.host={host} metrics.port={port}: .*{reason}; choose others"):
+    with pytest.raises(OSError, match=f"metrics.host={host} metrics.port={port}: .*{reason}; choose another"):
         taken.start()
 
 

@@ -46,7 +46,7 @@ def test_sound_messages_behind_damage_are_saved_and_named(
         assert log.end_offset == (messages[damaged - 1][1] + 1 if damaged else 0)
         assert log.size_bytes == position
         told = capsys.readouterr().err
-        assert f"sound batches follow from offset {messages[damaged + 1][1]} on" in told, offset
+        assert f"Valid batches from offset {messages[damaged + 1][1]} on" in told, offset
         (saved,) = place.names(".corrupt")
         assert place.read_file(saved)[end - position :] == content[end:]
         del log
@@ -73,5 +73,5 @@ def test_what_is_not_sound_behind_damage_is_not_saved(
     log = place.open()
     assert (log.end_offset, log.size_bytes) == (offset, position)
     assert place.names(".corrupt") == []
-    assert "sound batches follow" not in capsys.readouterr().err
+    assert "Valid batches" not in capsys.readouterr().err
     assert place.read_file(file_name(0)) == content[:position]

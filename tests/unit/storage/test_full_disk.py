@@ -169,7 +169,7 @@ def test_a_directory_stays_in_use_and_what_was_due_is_written_later(capsys: pyte
     assert log_dir.is_full
     said = capsys.readouterr().err
     assert said.count("The disk of log directory /data is full") == 1
-    assert "make room on its disk" in said
+    assert "free some space on its disk" in said
     # What the client is told of deleted records has to be true after a crash.
     log.increment_start_offset(2)
     assert machine.manager.save_start_offsets([("orders", 0)]) == {("orders", 0)}

@@ -342,7 +342,9 @@ class TestLogs:
             machine.crash()
         manager = machine.make("a", "b")
         manager.open()
-        with pytest.raises(LogDirsError, match=r"Partition orders-0 lies in .*a and in .*b: move one of them away"):
+        with pytest.raises(
+            LogDirsError, match=r"Partition orders-0 is in two log directories, .*a and .*b. Move one of them away"
+        ):
             manager.startup(1, CLUSTER, orders())
 
     @pytest.mark.parametrize("used", ["a", "b", None])

@@ -33,7 +33,11 @@ def test_a_newline_at_the_end_does_no_harm() -> None:
     [
         (b"", 1, "'' is not `version: ...`"),
         (b"topic_id: x\n", 1, "is not `version: ...`"),
-        (b"version: 1\ntopic_id: 0Qftv9yBTAmf2iDPSlIk7g", 1, "version '1' is unknown, only 0 is known"),
+        (
+            b"version: 1\ntopic_id: 0Qftv9yBTAmf2iDPSlIk7g",
+            1,
+            "version '1' is not supported; the supported version is 0",
+        ),
         (b"version: 0", 2, "'' is not `topic_id: ...`"),
         (b"version: 0\ntopic_id: short", 2, "'short' is not a uuid"),
         (b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", 2, "the topic id is zero"),
