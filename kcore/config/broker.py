@@ -16,6 +16,9 @@ from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.broker_rules import check_values
 from kcore.config.definition import ConfigException
 from kcore.config.dynamic_layers import DynamicLayers, Subscriptions, changed_names
+from kcore.config.listener_names import LISTENER_BOUNDS, LISTENER_PREFIX, is_listener_bound
+from kcore.config.listeners import Listeners
+from kcore.config.typed_config import TypedConfig
 from kcore.logger import get_logger
 
 TYPE_CHECKING = False
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from kcore.config.definition import ConfigValue
-    from kcore.config.listeners import Listeners
 
 LOG = get_logger("kcore.config.broker")
 
@@ -40,18 +42,8 @@ UNKNOWN_KEYS = "kcli.config.unknown.keys"
 ERROR, WARN = "error", "warn"
 UNKNOWN_NAME_REMEDY = f"`kcli configs docs` lists all names, and {UNKNOWN_KEYS}={WARN} ignores unknown ones"
 
-LISTENER_PREFIX = "listener.name."
-# What may be bounded for one listener by `listener.name.LISTENER.` before the name, besides for the broker.
-LISTENER_BOUNDS = ("max.connections", "max.connection.creation.rate")
 
-
-def is_listener_bound(name: str) -> bool:
-    """Whether a name is one of LISTENER_BOUNDS behind the prefix of a listener."""
-    listener, dot, bound = name.removeprefix(LISTENER_PREFIX).partition(".")
-    return name.startswith(LISTENER_PREFIX) and bool(listener) and bool(dot) and bound in LISTENER_BOUNDS
-
-
-class BrokerConfig:
+class BrokerConfig(TypedConfig):
     """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
 
     __slots__ = ("_static", "_subscriptions", "_values", "dynamic", "listeners", "properties", "unknown", "warnings")
@@ -59,8 +51,6 @@ class BrokerConfig:
     listeners: Listeners
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        from kcore.config.listeners import Listeners
-
         self.properties = {name: text for name, text in properties.items() if name in BROKER_KEYS}
         self.unknown = {name: text for name, text in properties.items() if name not in BROKER_KEYS}
         self.warnings: list[str] = []
@@ -138,12 +128,6 @@ class BrokerConfig:
         """What a key would be if nothing had been set at run time."""
         return self._static[name] if name in self._static else self.default(name)
 
-    def number(self, name: str) -> int:
-        """The value of a key that is a whole number and never null."""
-        value = self[name]
-        assert isinstance(value, int), name
-        return value
-
     def number_of_listener(self, listener: str, name: str, default: int) -> int:
         """What `listener.name.LISTENER.NAME` says, at run time or in the properties; ConfigException if it is odd."""
         prefixed = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
@@ -156,26 +140,6 @@ class BrokerConfig:
                 assert isinstance(value, int), name
                 return value
         return default
-
-    def flag(self, name: str) -> bool:
-        """The value of a boolean key."""
-        value = self[name]
-        assert isinstance(value, bool), name
-        return value
-
-    def text(self, name: str) -> str | None:
-        """The value of a string key."""
-        value = self[name]
-        assert value is None or isinstance(value, str), name
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """The value of a list key, or of a string key that Kafka splits at commas; null is empty."""
-        value = self[name]
-        if isinstance(value, str):
-            return tuple(item.strip() for item in value.split(",") if item.strip())
-        assert value is None or isinstance(value, tuple), name
-        return value or ()
 
     @property
     def broker_id(self) -> int:

@@ -6,10 +6,10 @@ listener's own value of the configuration behind it.
 
 from __future__ import annotations
 
-from kcore.config.broker import LISTENER_BOUNDS, LISTENER_PREFIX, is_listener_bound
 from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.broker_rules import check_values
 from kcore.config.definition import LONG, LONG_MAX, PER_BROKER, READ_ONLY, ConfigException, ConfigKey, invalid
+from kcore.config.listener_names import LISTENER_BOUNDS, LISTENER_PREFIX, is_listener_bound
 from kcore.config.topic import scaled_default
 from kcore.config.validators import at_least
 

@@ -7,9 +7,9 @@ release of Apache Kafka or belongs to a plugin by its prefix. Imported only when
 
 from __future__ import annotations
 
-from kcore.config.broker import LISTENER_PREFIX
 from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.definition import ConfigException, nearest_name
+from kcore.config.listener_names import LISTENER_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

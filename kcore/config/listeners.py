@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kcore.config.broker import BrokerConfig
+    from kcore.config.typed_config import TypedConfig
 
 PROTOCOL_MAP = "listener.security.protocol.map"
 ANY_HOSTS = ("", "0.0.0.0", "::")
@@ -94,7 +94,7 @@ class Listeners:
 
     __slots__ = ("advertised", "endpoints", "inter_broker_name")
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: TypedConfig) -> None:
         protocols = parse_protocol_map(config.texts(PROTOCOL_MAP))
         controller_names = {name.upper() for name in config.texts("controller.listener.names")}
         if not config.is_set(PROTOCOL_MAP):
@@ -121,7 +121,7 @@ class Listeners:
         self.inter_broker_name = self._choose_inter_broker(config)
 
     def _parse_advertised(
-        self, config: BrokerConfig, protocols: dict[str, str], controller_names: set[str]
+        self, config: TypedConfig, protocols: dict[str, str], controller_names: set[str]
     ) -> dict[str, Endpoint]:
         """Listener name -> address for clients; empty for the address that each client used itself."""
         opened = {endpoint.name for endpoint in self.endpoints}
@@ -145,7 +145,7 @@ class Listeners:
             advertised[endpoint.name] = endpoint
         return advertised
 
-    def _choose_inter_broker(self, config: BrokerConfig) -> str:
+    def _choose_inter_broker(self, config: TypedConfig) -> str:
         name = config.text("inter.broker.listener.name")
         if name is not None:
             if config.is_set("security.inter.broker.protocol"):

@@ -1,4 +1,4 @@
-"""Every source file, Cython's too, keeps to the layers of ARCHITECTURE.md.
+"""Every source file, Cython's too, keeps to the layers of ARCHITECTURE.md, and some packages have no import cycles.
 
 import-linter reads .py files only. These tests check the imports and cimports of .py, .pyx, .pxd and .pyi files against
 the same contract (pyproject.toml, `[[tool.importlinter.contracts]]`).
@@ -131,3 +131,65 @@ def test_an_import_of_a_higher_layer_is_found(tmp_path: Path, layers: Layers, su
 
 def test_a_package_without_a_layer_is_refused(layers: Layers) -> None:
     assert layers.objection("kcore.server.broker", "kcore.attic.log") == "kcore.attic is in no layer of pyproject.toml"
+
+
+# Packages whose modules form no import cycle. Imports for type checkers and imports inside functions count too.
+ACYCLIC = ("kcore/config", "kcore/coordinator/group")
+
+
+def import_graph(package: Path, root: Path) -> dict[str, set[str]]:
+    """The modules of a package, each with the modules of the package that it imports."""
+    paths: dict[str, list[Path]] = {}
+    for path in sorted(package.rglob("*.p[yx]*")):
+        if path.suffix in (".py", ".pyx", ".pxd", ".pyi"):
+            paths.setdefault(module_of(path, root), []).append(path)
+    graph: dict[str, set[str]] = {}
+    for module, sources in paths.items():
+        names = {name for path in sources for name in imports_of(path, module)}
+        found = {name if name in paths else name.rpartition(".")[0] for name in names}
+        graph[module] = (found & paths.keys()) - {module}
+    return graph
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in this order, the first one again at the end; empty if there are none."""
+    done: set[str] = set()
+
+    def search(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        for imported in sorted(graph[module]):
+            cycle = search(imported, [*path, module])
+            if cycle:
+                return cycle
+        done.add(module)
+        return []
+
+    return next((cycle for module in sorted(graph) if (cycle := search(module, []))), [])
+
+
+@pytest.mark.parametrize("package", ACYCLIC)
+def test_packages_have_no_import_cycles(checkout: Path, package: str) -> None:
+    cycle = cycle_in(import_graph(checkout / package, checkout))
+    assert not cycle, " imports ".join(cycle)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("store.py", "from planted.log import Log\n"),
+        ("store.py", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from planted.log import Log\n"),
+        ("store.py", "def open_log():\n    from planted import log\n"),
+        ("store.pyx", "from planted.log cimport Log\n"),
+    ],
+)
+def test_a_planted_cycle_is_seen(tmp_path: Path, name: str, source: str) -> None:
+    package = tmp_path / "planted"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "log.py").write_text("from planted.store import Store\n")
+    (package / name).write_text(source)
+    cycle = ["planted.log", "planted.store", "planted.log"]
+    assert cycle_in(import_graph(package, tmp_path)) == cycle

@@ -23,6 +23,7 @@ from kcore.client.config.consumer_rules import settle_consumer
 from kcore.client.config.given_value import typed_value
 from kcore.client.config.producer_rules import settle_producer
 from kcore.config.definition import HIDDEN_VALUE, ConfigException, ConfigKey, index_by_name, nearest_name
+from kcore.config.typed_config import TypedConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _NUMBERS = count(1)
 
 
-class ClientConfig:
+class ClientConfig(TypedConfig):
     """Access by Kafka's names: `config["batch.size"]`; the methods say what type the caller expects."""
 
     KIND = "client"
@@ -93,30 +94,6 @@ class ClientConfig:
     def settle(self, name: str, value: Any) -> None:
         """Sets what follows from other configurations; for the rules, while the configuration is made."""
         self._values[name] = value
-
-    def number(self, name: str) -> int:
-        """The value of an integer key."""
-        value = self[name]
-        assert isinstance(value, int), name
-        return value
-
-    def flag(self, name: str) -> bool:
-        """The value of a boolean key."""
-        value = self[name]
-        assert isinstance(value, bool), name
-        return value
-
-    def text(self, name: str) -> str | None:
-        """The value of a string key."""
-        value = self[name]
-        assert value is None or isinstance(value, str), name
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """The value of a key that lists strings."""
-        value = self[name]
-        assert isinstance(value, tuple), name
-        return value
 
     def objects(self, name: str) -> tuple[Any, ...]:
         """The value of a key that lists classes: each by its name, or itself."""

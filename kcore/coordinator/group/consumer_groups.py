@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.attempts import JoinAttempt, SyncAttempt
     from kcore.coordinator.group.records import Pair
-    from kcore.coordinator.group.shard import GroupShard
+    from kcore.coordinator.group.shard_interface import ShardInterface
     from kcore.coordinator.group.state import Group
     from kcore.coordinator.group.surroundings import Surroundings
     from kcore.protocol.message import Message
@@ -43,7 +43,7 @@ class ConsumerGroups:
 
     __slots__ = ("_shard", "_surroundings")
 
-    def __init__(self, shard: GroupShard, surroundings: Surroundings) -> None:
+    def __init__(self, shard: ShardInterface, surroundings: Surroundings) -> None:
         self._shard = shard
         self._surroundings = surroundings
 

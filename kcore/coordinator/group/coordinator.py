@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kcore.config.broker import BrokerConfig
+    from kcore.coordinator.group.committer import Committer
     from kcore.coordinator.group.descriptions import GroupDescription, GroupListing
-    from kcore.coordinator.group.offset_manager import Committer
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, TopicPartition
     from kcore.coordinator.group.surroundings import Aside, Responder, Scheduler

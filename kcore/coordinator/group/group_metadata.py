@@ -1,48 +1,37 @@
-"""What is kept of a group of the classic protocol in `__consumer_offsets`: from members, and back to members.
+"""Members of a classic group as the group's record in `__consumer_offsets` contains them, and members restored from it.
 
-A member is kept with its metadata for the chosen protocol only, so one that was read back supports that protocol alone
-until it joins again (Kafka's `GroupMetadataManager.readGroupMessageValue`).
+The record has each member's metadata for the chosen protocol only. A restored member supports that protocol alone until
+it joins again (Kafka's `GroupMetadataManager.readGroupMessageValue`).
 """
 
 from __future__ import annotations
 
 from kcore.coordinator.group import codes
 from kcore.coordinator.group.member import Member, MemberProfile
-from kcore.coordinator.group.records import GroupMetadata, MemberMetadata
+from kcore.coordinator.group.records import MemberMetadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kcore.coordinator.group.rebalancing import RebalancingGroup
+    from kcore.coordinator.group.records import GroupMetadata
 
 
-def kept(group: RebalancingGroup, assignments: Mapping[str, bytes]) -> GroupMetadata:
-    """A group with what its members, by their ids, are assigned."""
-    return GroupMetadata(
-        group.protocol_type or "",
-        group.generation_id,
-        group.protocol_name,
-        group.leader_id,
-        group.state_since_ms,
-        [
-            MemberMetadata(
-                member.member_id,
-                member.group_instance_id,
-                member.profile.client_id,
-                member.profile.client_host,
-                member.profile.rebalance_timeout_ms,
-                member.profile.session_timeout_ms,
-                member.profile.metadata_of(group.protocol_name),
-                assignments[member.member_id],
-            )
-            for member in group.members.values()
-        ],
+def member_metadata(member: Member, protocol_name: str | None, assignment: bytes) -> MemberMetadata:
+    """The member's part of the group's record."""
+    profile = member.profile
+    return MemberMetadata(
+        member.member_id,
+        member.group_instance_id,
+        profile.client_id,
+        profile.client_host,
+        profile.rebalance_timeout_ms,
+        profile.session_timeout_ms,
+        profile.metadata_of(protocol_name),
+        assignment,
     )
 
 
 def restored(metadata: GroupMetadata) -> list[Member]:
-    """The members that were kept."""
+    """The members in a group's record."""
     members = []
     for row in metadata.members:
         profile = MemberProfile(
@@ -61,7 +50,7 @@ def restored(metadata: GroupMetadata) -> list[Member]:
 
 
 def member_error(append_error: int) -> int:
-    """What a failed append means to a member that waits for its assignment (Kafka's `storeGroup`)."""
+    """The error code for a member that waits for its assignment when the append failed (Kafka's `storeGroup`)."""
     return MEMBER_ERRORS.get(append_error, append_error)
 
 

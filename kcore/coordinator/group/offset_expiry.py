@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Set
 
     from kcore.coordinator.group.offsets import CommittedOffset, Offsets, TopicPartition
-    from kcore.coordinator.group.state import Group
+    from kcore.coordinator.group.rebalancing import RebalancingGroup
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 NOT_NOTED = -1
@@ -46,7 +46,7 @@ class OffsetExpiry:
         return now_ms - since_ms >= retention_ms
 
 
-def expiry_of(group: Group) -> OffsetExpiry | None:
+def expiry_of(group: RebalancingGroup) -> OffsetExpiry | None:
     """How the offsets of a classic group expire; None: not now (Kafka's `ClassicGroup.offsetExpirationCondition`)."""
     if group.protocol_type is None:
         return OffsetExpiry()
@@ -73,7 +73,7 @@ def expired_places(
     return [place for place in expired if place not in pending]
 
 
-def is_subscribed(group: Group, topic: str) -> bool:
+def is_subscribed(group: RebalancingGroup, topic: str) -> bool:
     """Whether members of a classic group read a topic; of consumers nobody can understand it is taken for granted."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
@@ -81,7 +81,7 @@ def is_subscribed(group: Group, topic: str) -> bool:
     return topics is None or topic in topics
 
 
-def subscribed_topics(group: Group) -> Set[str] | None:
+def subscribed_topics(group: RebalancingGroup) -> Set[str] | None:
     """What the members of a group of consumers subscribe to; None if that cannot be told.
 
     Subscriptions are read by their version 0, which every version begins with, as Kafka reads them here.

@@ -15,41 +15,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kcore.coordinator.group.committer import Committer
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.group_log import GroupLog
     from kcore.coordinator.group.offset_store import Commits, Results
     from kcore.coordinator.group.offsets import CommittedOffset, Offsets, TopicPartition
     from kcore.coordinator.group.records import Pair
-    from kcore.coordinator.group.shard import GroupShard
+    from kcore.coordinator.group.shard_interface import ShardInterface
     from kcore.coordinator.group.surroundings import Surroundings
 
 LAST_OFFSET = 2**63 - 1
-
-
-class Committer:
-    """Who commits: a member of a generation, or of an epoch of a consumer group, or nobody (-1 and no member id).
-
-    `knows_epochs`: a client new enough for the errors of consumer groups (OffsetCommit 9). `is_connected`: its
-    connection was open when the request was taken up, so that the commit is a sign of life.
-    """
-
-    __slots__ = ("generation_id", "group_instance_id", "is_connected", "is_transactional", "knows_epochs", "member_id")
-
-    def __init__(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_id: int,
-        knows_epochs: bool,
-        is_transactional: bool = False,
-        is_connected: bool = True,
-    ) -> None:
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        self.generation_id = generation_id
-        self.knows_epochs = knows_epochs
-        self.is_transactional = is_transactional
-        self.is_connected = is_connected
 
 
 class OffsetManager:
@@ -57,7 +32,7 @@ class OffsetManager:
 
     __slots__ = ("_shard", "_store", "_surroundings")
 
-    def __init__(self, shard: GroupShard, surroundings: Surroundings) -> None:
+    def __init__(self, shard: ShardInterface, surroundings: Surroundings) -> None:
         self._shard = shard
         self._surroundings = surroundings
         self._store: OffsetStore | None = None

@@ -16,7 +16,7 @@ from __future__ import annotations
 from kcore.coordinator.group import codes, records
 from kcore.coordinator.group.answers import NO_MEMBER_ID, join_failure, listed, sync_failure
 from kcore.coordinator.group.effects import Note, Persist, Reply, StartTimer, StopTimer
-from kcore.coordinator.group.group_metadata import kept
+from kcore.coordinator.group.group_metadata import member_metadata
 from kcore.coordinator.group.members import Members
 
 TYPE_CHECKING = False
@@ -289,8 +289,20 @@ class RebalancingGroup:
         }
 
     def record(self, assignments: Mapping[str, bytes]) -> Pair:
-        """What is kept of the group: its generation and members, with what each is assigned."""
-        return records.group_metadata(self.group_id, kept(self, assignments))
+        """The group's record: its generation and members, with `assignments` by member id."""
+        members = [
+            member_metadata(member, self.protocol_name, assignments[member.member_id])
+            for member in self.members.values()
+        ]
+        metadata = records.GroupMetadata(
+            self.protocol_type or "",
+            self.generation_id,
+            self.protocol_name,
+            self.leader_id,
+            self.state_since_ms,
+            members,
+        )
+        return records.group_metadata(self.group_id, metadata)
 
 
 def because(reason: str | None) -> str:

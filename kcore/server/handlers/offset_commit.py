@@ -8,7 +8,7 @@ and not written.
 from __future__ import annotations
 
 from kcore import errors
-from kcore.coordinator.group.offset_manager import Committer
+from kcore.coordinator.group.committer import Committer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kcore.config.broker import BrokerConfig
+from kcore.coordinator.group.committer import Committer
 from kcore.coordinator.group.consumer.group import STABLE, ConsumerGroup
-from kcore.coordinator.group.offset_manager import Committer
 from kcore.metadata.image import MetadataImage, PartitionState, TopicImage
 from kcore.protocol import apis
 from tests.simulator.consumer_groups.client import Client, Place

@@ -11,8 +11,8 @@ from typing import Any
 
 from kcore.config.broker import BrokerConfig
 from kcore.coordinator.group import codes
+from kcore.coordinator.group.committer import Committer
 from kcore.coordinator.group.coordinator import GroupCoordinator
-from kcore.coordinator.group.offset_manager import Committer
 from kcore.coordinator.group.rebalancing import STABLE
 from kcore.coordinator.group.state import Group
 from tests.simulator.groups.clockwork import Appointment, Clockwork

@@ -187,11 +187,12 @@ def test_synonyms_join_configurations_of_one_type_and_unit() -> None:
 
 
 def test_what_is_called_used_is_read_somewhere_and_its_topic_configuration_too() -> None:
+    package = Path(kcore.__file__).parent
     sources = [
         path.read_text()
         for pattern in ("**/*.py", "**/*.pyx")
-        for path in (Path(kcore.__file__).parent).glob(pattern)
-        if not path.name.endswith("_keys.py") and not {"documentation", "client"} & set(path.parts)
+        for path in package.glob(pattern)
+        if not path.name.endswith("_keys.py") and not {"documentation", "client"} & set(path.relative_to(package).parts)
     ]
     code = "\n".join(sources)
     behind_topics = {synonym: name for name, synonyms in BROKER_SYNONYMS.items() for synonym, _ in synonyms}

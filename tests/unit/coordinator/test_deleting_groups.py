@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from kcore.coordinator.group import codes, records
-from kcore.coordinator.group.offset_manager import Committer
+from kcore.coordinator.group.committer import Committer
 from kcore.errors import MessageTooLargeError
 from tests.simulator.groups.kept_log import CoordinatorDiesError, KeptLog, Outcome
 from tests.unit.coordinator.test_loading import NOBODY, World

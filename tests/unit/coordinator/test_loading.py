@@ -8,9 +8,9 @@ import pytest
 
 from kcore.config.broker import BrokerConfig
 from kcore.coordinator.group import codes, records
+from kcore.coordinator.group.committer import Committer
 from kcore.coordinator.group.coordinator import GroupCoordinator
 from kcore.coordinator.group.group_log import in_parts
-from kcore.coordinator.group.offset_manager import Committer
 from kcore.coordinator.group.offsets import CommittedOffset
 from kcore.coordinator.group.records import GroupMetadata
 from kcore.errors import KafkaStorageError

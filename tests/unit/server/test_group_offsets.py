@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kcore.coordinator.group.offset_manager import Committer
+from kcore.coordinator.group.committer import Committer
 from kcore.protocol import apis
 from kcore.protocol.records import CONSUMER_PROTOCOL_SUBSCRIPTION
 from kcore.server.broker import Broker

@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from kcore.coordinator.group.committer import Committer
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.consumer.member import ConsumerMember
-    from kcore.coordinator.group.offset_manager import Committer
     from kcore.coordinator.group.offsets import TopicPartition
     from kcore.metadata.image import MetadataImage
 

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kcore.coordinator.group.consumer.assignors import Assignment
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment
     from kcore.coordinator.group.consumer.member import OwnedPartitions
     from kcore.coordinator.group.consumer.records import Record
     from kcore.coordinator.group.consumer.subscription import ResolvedRegex

@@ -16,7 +16,7 @@ from kcore.coordinator.group.effects import StartTimer, StopTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kcore.coordinator.group.consumer.assignors import Assignment
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment
     from kcore.coordinator.group.consumer.decision import Decision, Moment
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.consumer.member import ConsumerMember

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kcore.coordinator.group.consumer.assignors import Assignment
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment
     from kcore.coordinator.group.consumer.member import ConsumerMember, OwnedPartitions
 
 # Partitions by topic id, as a member says that it has them; None when it did not say.

@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from kcore.coordinator.group.consumer.assignors import Assignment
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment
     from kcore.coordinator.group.consumer.member import OwnedPartitions
     from kcore.protocol.message import Message
     from kcore.protocol.records import VersionedType

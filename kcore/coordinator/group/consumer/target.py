@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from kcore.coordinator.group.consumer import records
-from kcore.coordinator.group.consumer.assignors import Subscriber, assignor_named
+from kcore.coordinator.group.consumer.assignors import assignor_named
+from kcore.coordinator.group.consumer.assignors.subscriber import Subscriber
 from kcore.coordinator.group.consumer.subscription import topic_ids, topic_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kcore.coordinator.group.consumer.assignors import Assignment
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment
     from kcore.coordinator.group.consumer.decision import Moment
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.consumer.member import ConsumerMember

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcore.coordinator.group.consumer.assignors import RANGE, UNIFORM, Subscriber, assignor_named
+from kcore.coordinator.group.consumer.assignors import RANGE, UNIFORM, assignor_named
+from kcore.coordinator.group.consumer.assignors.subscriber import Subscriber
 
 TOPICS = [bytes([number]) * 16 for number in range(6)]
 A, B, C = TOPICS[:3]

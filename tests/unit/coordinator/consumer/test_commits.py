@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kcore.coordinator.group import codes
+from kcore.coordinator.group.committer import Committer
 from kcore.coordinator.group.consumer.commits import commit_errors
 from kcore.coordinator.group.consumer.description import describe
-from kcore.coordinator.group.offset_manager import Committer
 from kcore.coordinator.group.offsets import CommittedOffset
 from tests.unit.coordinator.consumer.world import World, topic_id
 

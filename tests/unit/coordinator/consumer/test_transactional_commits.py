@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kcore.coordinator.group import codes
-from kcore.coordinator.group.offset_manager import Committer
+from kcore.coordinator.group.committer import Committer
 from kcore.metadata.image import MetadataImage
 from kcore.protocol import apis
 from tests.unit.coordinator.consumer.world import topic

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
-    # Partitions by topic id.
-    Assignment: TypeAlias = Mapping[bytes, frozenset[int]]
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment, Subscriber
+
+    Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[bytes, int]], dict[str, Assignment]]
 
 UNIFORM = "uniform"
 RANGE = "range"
@@ -24,21 +25,6 @@ NAMES = {
     UNIFORM: UNIFORM,
     RANGE: RANGE,
 }
-
-
-class Subscriber:
-    """A member as an assignor sees it: the ids of the topics it subscribes to, of those there are, and its target."""
-
-    __slots__ = ("instance_id", "target", "topics")
-
-    def __init__(self, topics: frozenset[bytes], target: Assignment, instance_id: str | None = None) -> None:
-        self.topics = topics
-        self.target = target
-        self.instance_id = instance_id
-
-
-if TYPE_CHECKING:
-    Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[bytes, int]], dict[str, Assignment]]
 
 
 def assignor_named(name: str) -> Assignor:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kcore.coordinator.group.consumer.assignors import Assignment, Subscriber
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment, Subscriber
 
 
 def assign(members: Mapping[str, Subscriber], topics: Mapping[bytes, int]) -> dict[str, Assignment]:

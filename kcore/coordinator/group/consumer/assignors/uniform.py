@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
-    from kcore.coordinator.group.consumer.assignors import Assignment, Subscriber
+    from kcore.coordinator.group.consumer.assignors.subscriber import Assignment, Subscriber
 
     Partition: TypeAlias = tuple[bytes, int]
 
