@@ -23,10 +23,10 @@ from kcli.output import TABLE, output_option, write_rows
 @output_option
 def validate_regex(regex: str, output: str) -> None:
     """Check whether consumers can subscribe with a regular expression (RE2 syntax). Needs no broker."""
-    from kcore.coordinator.group.consumer.re2.parser import PatternError, parse
+    from kcore.coordinator.group.consumer.topic_pattern import PatternError, TopicPattern
 
     try:
-        parse(regex)
+        TopicPattern(regex)
         error = None
     except PatternError as invalid:
         error = str(invalid)

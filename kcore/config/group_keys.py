@@ -18,7 +18,7 @@ from kcore.config.definition import (
     ConfigKey,
     unused,
 )
-from kcore.config.validators import at_least, between, one_of_any_case, subset_of
+from kcore.config.validators import at_least, one_of_any_case, subset_of
 
 KEYS = (
     unused("group.consumer.assignment.interval.ms", INT, 1000, at_least(0), mode=CLUSTER_WIDE),
@@ -58,9 +58,8 @@ KEYS = (
     ConfigKey("group.max.session.timeout.ms", INT, 1_800_000),
     ConfigKey("group.max.size", INT, INT_MAX, at_least(1)),
     ConfigKey("group.min.session.timeout.ms", INT, 6000),
-    ConfigKey("kcli.group.pattern.max.instructions", INT, 20_000, at_least(1)),
-    ConfigKey("kcli.group.pattern.max.nesting", INT, 100, between(1, 150)),
-    ConfigKey("kcli.group.pattern.max.steps", INT, 2_000_000, at_least(1)),
+    ConfigKey("kcli.group.pattern.max.match.ms", INT, 2_000, at_least(1)),
+    ConfigKey("kcli.group.pattern.max.memory.bytes", INT, 8_388_608, at_least(65_536)),
     ConfigKey("kcli.group.pattern.min.refresh.interval.ms", INT, 10_000, at_least(0)),
     ConfigKey("offset.metadata.max.bytes", INT, 4096, importance=HIGH),
     unused("offsets.commit.required.acks", SHORT, -1, importance=HIGH),

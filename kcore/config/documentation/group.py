@@ -40,16 +40,13 @@ TEXTS = {
     "group.max.session.timeout.ms": "Maximum session timeout that a member may request.",
     "group.max.size": "Maximum number of members of a group.",
     "group.min.session.timeout.ms": "Minimum session timeout that a member may request.",
-    "kcli.group.pattern.max.instructions": (
-        "Maximum number of instructions of a compiled subscription pattern. A larger pattern matches no topic."
+    "kcli.group.pattern.max.match.ms": (
+        "Maximum CPU time to match a subscription pattern with all topic names. A pattern that needs more time matches "
+        "no topic."
     ),
-    "kcli.group.pattern.max.nesting": (
-        "Maximum nesting depth of parentheses in a subscription pattern. A deeper pattern is rejected with "
+    "kcli.group.pattern.max.memory.bytes": (
+        "Maximum memory of one compiled subscription pattern. A larger pattern is rejected with "
         "INVALID_REGULAR_EXPRESSION."
-    ),
-    "kcli.group.pattern.max.steps": (
-        "Maximum work to match a subscription pattern with all topic names, in executed instructions. A CPU core "
-        "executes about one million per second. A pattern that needs more matches no topic."
     ),
     "kcli.group.pattern.min.refresh.interval.ms": (
         "Minimum time between two evaluations of a group's subscription patterns. New patterns and new topics wait for "

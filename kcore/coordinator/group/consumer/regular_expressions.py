@@ -1,8 +1,7 @@
-"""Subscriptions by pattern: when they are resolved, and what comes of it (KIP-848).
+"""Subscriptions by pattern: when patterns are matched with topic names, and the effect on the group (KIP-848).
 
-A pattern is held against all names of topics away from the group's lock, at most once in so many seconds for a group
-(`kcli.group.pattern.min.refresh.interval.ms`, ten as in Kafka): when there is one that was not resolved yet, and when
-topics changed since.
+Patterns are matched without the group's lock, when a pattern is new and when topics have changed. A group's patterns
+are matched at most once in `kcli.group.pattern.min.refresh.interval.ms` (10 seconds, as in Kafka).
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.consumer.decision import Moment
     from kcore.coordinator.group.consumer.group import ConsumerGroup
-    from kcore.coordinator.group.consumer.re2.limits import Limits
+    from kcore.coordinator.group.consumer.topic_pattern import PatternLimits
     from kcore.metadata.image import MetadataImage
 
 LOG = get_logger("kcore.coordinator.group")
 
-# The metadata here has no number that outlives a restart, so that whoever loads this looks at the topics again.
+# Metadata versions do not survive a restart here. With this version a coordinator that loads the record matches again.
 NO_VERSION = 0
 
 
-def check(pattern: str, limits: Limits) -> None:
-    """InvalidRegularExpressionError, in Kafka's words, for what is no pattern of RE2."""
-    from kcore.coordinator.group.consumer.re2.parser import PatternError, parse
+def check(pattern: str, limits: PatternLimits) -> None:
+    """InvalidRegularExpressionError, with Kafka's text, for a pattern that is not valid or too large."""
+    from kcore.coordinator.group.consumer.topic_pattern import PatternError, TopicPattern
 
     try:
-        parse(pattern, limits)
+        TopicPattern(pattern, limits)
     except PatternError as error:
         raise errors.InvalidRegularExpressionError(
             f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}."
@@ -42,7 +41,7 @@ def check(pattern: str, limits: Limits) -> None:
 
 
 def to_resolve(group: ConsumerGroup, patterns: frozenset[str], moment: Moment) -> frozenset[str]:
-    """The patterns that have to be held against topics now; all of a group's at once, so that it rebalances once."""
+    """The patterns to match now: all of a group's or none, so that it rebalances once."""
     if not patterns or group.is_resolving:
         return frozenset()
     last_ms = max((regex.timestamp_ms for regex in group.resolved_regexes.values()), default=None)
@@ -52,16 +51,16 @@ def to_resolve(group: ConsumerGroup, patterns: frozenset[str], moment: Moment) -
     return patterns if is_due else frozenset()
 
 
-def resolve(patterns: Iterable[str], image: MetadataImage, wall_ms: int, limits: Limits) -> dict[str, ResolvedRegex]:
-    """The topics of every pattern. Takes a time that is linear in the names; to be called without a lock."""
-    from kcore.coordinator.group.consumer.re2.matcher import Matcher
-    from kcore.coordinator.group.consumer.re2.parser import PatternError, parse
+def resolve(
+    patterns: Iterable[str], image: MetadataImage, wall_ms: int, limits: PatternLimits
+) -> dict[str, ResolvedRegex]:
+    """The topics of every pattern. Call it without a lock: it may take the time that the limits allow."""
+    from kcore.coordinator.group.consumer.topic_pattern import PatternError, TopicPattern
 
     resolved = {}
     for pattern in patterns:
         try:
-            matcher = Matcher(parse(pattern, limits), limits)
-            topics = frozenset(name for name in image.topics if matcher.matches(name))
+            topics = TopicPattern(pattern, limits).matching(image.topics)
         except PatternError as error:
             cause = "a subscription that cannot be matched"
             LOG.limited(WARN, "any", cause, "No topic matches the subscription %r: %s", pattern, error)
@@ -71,7 +70,7 @@ def resolve(patterns: Iterable[str], image: MetadataImage, wall_ms: int, limits:
 
 
 def on_resolved(group: ConsumerGroup, resolved: Mapping[str, ResolvedRegex], moment: Moment) -> Decision:
-    """Keeps what was found; the group's epoch rises if that changes what it subscribes to."""
+    """Stores the topics that matched. The group's epoch rises if its subscription changes."""
     decision = Decision()
     patterns = group.patterns
     after = dict(group.resolved_regexes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kcore.config.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, group_number
 from kcore.coordinator.group.consumer.assignors import NAMES, RANGE, UNIFORM
-from kcore.coordinator.group.consumer.re2.limits import USUAL_LIMITS, Limits
+from kcore.coordinator.group.consumer.topic_pattern import DEFAULT_LIMITS, PatternLimits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Settings:
         assignors: tuple[str, ...] = (UNIFORM, RANGE),
         migration_policy: str = BIDIRECTIONAL,
         classic_max_size: int = 2**31 - 1,
-        pattern_limits: Limits = USUAL_LIMITS,
+        pattern_limits: PatternLimits = DEFAULT_LIMITS,
         pattern_min_refresh_interval_ms: int = 10_000,
     ) -> None:
         self.heartbeat_interval_ms = heartbeat_interval_ms
@@ -59,10 +59,9 @@ class Settings:
             tuple(NAMES[name] for name in config.texts("group.consumer.assignors")),
             (config.text("group.consumer.migration.policy") or DISABLED).lower(),
             config.number("group.max.size"),
-            Limits(
-                config.number("kcli.group.pattern.max.instructions"),
-                config.number("kcli.group.pattern.max.steps"),
-                config.number("kcli.group.pattern.max.nesting"),
+            PatternLimits(
+                config.number("kcli.group.pattern.max.memory.bytes"),
+                config.number("kcli.group.pattern.max.match.ms"),
             ),
             config.number("kcli.group.pattern.min.refresh.interval.ms"),
         )

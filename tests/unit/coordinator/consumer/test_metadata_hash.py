@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcore.coordinator.group.consumer.subscription import metadata_hash, topic_hash
-from kcore.coordinator.group.consumer.xxh3 import hash_bytes
+from kcore.coordinator.group.consumer.subscription import metadata_hash, topic_hash, xxh3
 from kcore.metadata.image import MetadataImage, PartitionState, TopicImage
 
 # hash4j 0.22, Hashing.xxh3_64().hashBytesToLong of so many bytes.
@@ -35,7 +34,7 @@ VECTORS = {
 @pytest.mark.parametrize("size", VECTORS)
 def test_xxh3_is_that_of_hash4j(size: int) -> None:
     data = bytes(number * 7 & 0xFF for number in range(1000))
-    assert hash_bytes(data[:size]) == VECTORS[size]
+    assert xxh3(data[:size]) == VECTORS[size]
 
 
 def image(*topics: TopicImage) -> MetadataImage:

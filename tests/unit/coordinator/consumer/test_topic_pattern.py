@@ -1,12 +1,12 @@
-"""Patterns: what RE2/J 1.8, which Kafka uses, makes of them, and that none takes long."""
+"""Patterns match and are refused as by RE2/J 1.8, which Kafka uses, and no pattern takes long."""
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from kcore.coordinator.group.consumer.re2.limits import USUAL_LIMITS, Limits
-from kcore.coordinator.group.consumer.re2.matcher import Matcher
-from kcore.coordinator.group.consumer.re2.parser import PatternError, parse
+from kcore.coordinator.group.consumer.topic_pattern import PatternError, PatternLimits, TopicPattern
 
 NAMES = ["a", "ab", "abc", "A", "a.b", "a-b_1", "orders", "orders.eu-1", "Orders", "b", "bb", "o1"]
 
@@ -42,11 +42,13 @@ NAMES = ["a", "ab", "abc", "A", "a.b", "a-b_1", "orders", "orders.eu-1", "Orders
         ("a{,2}", []),
         ("", []),
         ("é*a", ["a"]),
+        (r"(?i)\p{Lu}", ["a", "A", "b"]),
+        ("(" * 999 + "a" + ")" * 999, ["a"]),
+        ("|".join(f"orders.{region}-1" for region in ["eu", *map(str, range(2000))]), ["orders.eu-1"]),
     ],
 )
 def test_matches(pattern: str, matching: list[str]) -> None:
-    matcher = Matcher(parse(pattern))
-    assert [name for name in NAMES if matcher.matches(name)] == matching
+    assert TopicPattern(pattern).matching(NAMES) == set(matching)
 
 
 @pytest.mark.parametrize(
@@ -65,36 +67,44 @@ def test_matches(pattern: str, matching: list[str]) -> None:
         ("[b-a]", "invalid character class range"),
         (r"\p{Klingon}", "invalid character class range"),
         ("(?=a)", "invalid or unsupported Perl syntax"),
-        ("(?<=a)", "invalid named capture"),
+        ("(?<=a)", "invalid or unsupported Perl syntax"),
         ("(?P<a-b>c)", "invalid named capture"),
-        ("(" * (USUAL_LIMITS.max_nesting + 2), "expression nests too deeply"),
     ],
 )
-def test_what_is_no_pattern_is_refused_in_words(pattern: str, words: str) -> None:
+def test_invalid_patterns_are_refused_in_the_words_of_re2j(pattern: str, words: str) -> None:
     with pytest.raises(PatternError) as caught:
-        parse(pattern)
+        TopicPattern(pattern)
     assert str(caught.value) == words
 
 
 @pytest.mark.parametrize("pattern", ["(a*)*b", "(a|aa)+b", "(a?){60}a{60}", "(.*)*(.*)*(.*)*x", "([a-z]+)*[0-9]"])
 def test_no_pattern_backtracks(pattern: str) -> None:
-    """Each of these takes longer than the universe lasts where choices are tried one after the other."""
-    assert not Matcher(parse(pattern)).matches("a" * 249 + "-")
+    """A matcher that tries one choice after the other would not finish any of these."""
+    assert not TopicPattern(pattern).matching(["a" * 249 + "-"])
 
 
-def test_what_would_be_too_large_or_too_much_work_is_refused() -> None:
+@pytest.mark.parametrize("pattern", [r"\pL{1000}", "((a{100}){10}){10}"])
+def test_patterns_beyond_the_limits_are_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        TopicPattern(pattern)
+
+
+def test_limits_are_as_configured() -> None:
+    small = PatternLimits(max_memory_bytes=65_536)
     with pytest.raises(PatternError, match="expression is too large"):
-        Matcher(parse("((a{1000}){1000}){1000}"))
-    matcher = Matcher(parse("(a|b)*a(a|b){900}"), Limits(max_steps=20_000))
+        TopicPattern("[a-z]{1,1000}.{1000}", small)
+    assert TopicPattern("[a-z]{1,249}", small).matching(["abc", "-"]) == {"abc"}
+    pattern = TopicPattern("((.?){30}){30}x", PatternLimits(max_memory_bytes=1 << 20, max_match_ms=20))
     with pytest.raises(PatternError, match="too much work"):
-        matcher.matches("ab" * 120)
+        pattern.matching("ab" * 120 + str(number) for number in range(10_000))
 
 
-def test_bounds_are_as_configured() -> None:
-    nested = "(" * 150 + "a" + ")" * 150
-    assert Matcher(parse(nested, Limits(max_nesting=150))).matches("a")
-    with pytest.raises(PatternError, match="nests too deeply"):
-        parse("((a))", Limits(max_nesting=1))
-    with pytest.raises(PatternError, match="expression is too large"):
-        Matcher(parse("abc"), Limits(max_instructions=3))
-    assert Matcher(parse("abc"), Limits(max_instructions=4)).matches("abc")
+def test_text_that_is_not_unicode_is_refused() -> None:
+    with pytest.raises(PatternError, match="invalid UTF-8"):
+        TopicPattern("a\udc80")
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(PatternError, match="pip install google-re2"):
+        TopicPattern("a")
