@@ -186,7 +186,7 @@ def test_serializers_and_interceptors(broker: EmbeddedBroker) -> None:
 
 def test_what_is_wrong_is_said_at_once(broker: EmbeddedBroker) -> None:
     with producer_of(broker, max_request_size=1_000) as producer:
-        with pytest.raises(TypeError, match=r"value is a str: encode it, or set value\.serializer"):
+        with pytest.raises(TypeError, match=r"value is a str, not bytes. Encode it, or set value\.serializer"):
             producer.send("wrong", "text")
         with pytest.raises(RecordTooLarge, match=r"max\.request\.size"):
             producer.send("wrong", b"x" * 2_000)

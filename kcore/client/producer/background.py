@@ -25,11 +25,13 @@ from kcore.protocol import apis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kcore.client.config.client_config import ProducerConfig
     from kcore.client.metadata.cluster import Cluster
     from kcore.client.metadata.metadata import MetadataQuery
     from kcore.client.network.network_client import NetworkClient
-    from kcore.client.producer.producer import Producer
+    from kcore.client.producer.sender_control import SenderControl
     from kcore.protocol.message import Message
 
 # SenderEvent of kcore/client/producer/sender.pxd.
@@ -39,10 +41,12 @@ LONGEST_WAIT_MS = 60_000.0
 
 
 class Background:
-    """Belongs to one producer, whose native side it reads and writes through its methods."""
+    """Serves one producer. It reads and steers the sender by `control`; `flush` is the producer's."""
 
-    def __init__(self, producer: Producer, network: NetworkClient, config: ProducerConfig) -> None:
-        self._producer = producer
+    def __init__(
+        self, control: SenderControl, flush: Callable[[], None], network: NetworkClient, config: ProducerConfig
+    ) -> None:
+        self._control = control
         self._network = network
         self._requester = Requester(
             network,
@@ -56,7 +60,7 @@ class Background:
         self.transactions: Transactions | None = None
         self._producer_id: ProducerIdRequest | None = None
         if config["transactional.id"] is not None:
-            self.transactions = Transactions(producer, self._requester, config)
+            self.transactions = Transactions(control, flush, self._requester, config)
         elif config["enable.idempotence"]:
             self._producer_id = ProducerIdRequest(self._requester, config)
         self._condition = threading.Condition()
@@ -146,9 +150,9 @@ class Background:
 
     def _turn(self) -> None:
         self._requester.turn(self._wait_ms())
-        events, _ = self._producer.take_events()
+        events, _ = self._control.take_events()
         if events & EVENT_DONE:
-            self._producer.deliver()
+            self._control.deliver()
         if events & EVENT_METADATA:
             self._note_stale()
         if events & EVENT_LEADERS:
@@ -157,7 +161,7 @@ class Background:
             self._producer_id.want()
         self._ask_metadata()
         if self._producer_id is not None:
-            self._producer_id.turn(self._producer)
+            self._producer_id.turn(self._control)
         if self.transactions is not None:
             if events & EVENT_ERROR:
                 self.transactions.on_batch_error()
@@ -176,7 +180,7 @@ class Background:
 
     def _note_stale(self) -> None:
         with self._condition:
-            for topic in self._producer.used_topics():
+            for topic in self._control.used_topics():
                 self._metadata.want(topic, now_ms())
             self._metadata.request_update()
 
@@ -185,7 +189,7 @@ class Background:
         with self._condition:
             moved = {
                 topic
-                for topic, partition, node, epoch in self._producer.take_named_leaders()
+                for topic, partition, node, epoch in self._control.take_named_leaders()
                 if self._metadata.suggest_leader(topic, partition, node, epoch)
             }
             self._apply(self._metadata.cluster, MetadataChange(frozenset(moved)))
@@ -195,7 +199,7 @@ class Background:
             now = now_ms()
             if self._metadata.next_query_in(now) > 0:
                 return
-            for topic in self._producer.used_topics():
+            for topic in self._control.used_topics():
                 self._metadata.want(topic, now)
             query = self._metadata.next_query(now)
             if query is None:
@@ -231,4 +235,4 @@ class Background:
             leaders = [NO_LEADER] * (max(info.partition for info in topic.partitions) + 1)
             for info in topic.partitions:
                 leaders[info.partition] = (slots.get(info.leader, -1), info.leader_epoch)
-            self._producer.set_leaders(name, topic.topic_id, leaders)
+            self._control.set_leaders(name, topic.topic_id, leaders)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ProducerConfig
     from kcore.client.errors import ClientError
     from kcore.client.network.requester import Requester
-    from kcore.client.producer.producer import Producer
+    from kcore.client.producer.sender_control import SenderControl
     from kcore.protocol.message import Message
 
 
@@ -37,30 +37,30 @@ class ProducerIdRequest:
             return float("inf")
         return max(0.0, self._not_before_ms - now_ms())
 
-    def turn(self, producer: Producer) -> None:
+    def turn(self, control: SenderControl) -> None:
         if self.wait_ms() > 0:
             return
         self._is_asked = True
 
         def on_response(response: Message | None, error: ClientError | None) -> None:
-            self._take(producer, response, error)
+            self._take(control, response, error)
 
         fields = {"transactional_id": None, "transaction_timeout_ms": self._timeout_ms}
         self._requester.send(None, apis.INIT_PRODUCER_ID, fields, on_response)
 
-    def _take(self, producer: Producer, response: Message | None, error: ClientError | None) -> None:
+    def _take(self, control: SenderControl, response: Message | None, error: ClientError | None) -> None:
         self._is_asked = False
         if response is not None and response.error_code == 0:
             self._is_wanted = False
             self._failures = 0
-            producer.set_producer_id(response.producer_id, response.producer_epoch)
+            control.set_producer_id(response.producer_id, response.producer_epoch)
         elif response is not None and not by_code(response.error_code).retriable:
             self._is_wanted = False
-            producer.fail(response.error_code, True)
+            control.fail(response.error_code, True)
         elif error is not None and not error.retriable:
             # The broker has no InitProducerId: it is older than idempotence.
             self._is_wanted = False
-            producer.fail(UNSUPPORTED_VERSION, True)
+            control.fail(UNSUPPORTED_VERSION, True)
         else:
             pause_ms = min(self._backoff_ms * 2.0 ** min(self._failures, 20), self._backoff_max_ms)
             self._not_before_ms = now_ms() + pause_ms

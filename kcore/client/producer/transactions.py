@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kcore.client.config.client_config import ProducerConfig
     from kcore.client.network.requester import Requester
-    from kcore.client.producer.producer import Producer
+    from kcore.client.producer.sender_control import SenderControl
     from kcore.protocol.apis import Api
     from kcore.protocol.message import Message
 
@@ -46,11 +46,14 @@ OPERATION_NOT_ATTEMPTED = 55
 class Transactions:
     """Of one producer; `manager` says what may be done."""
 
-    def __init__(self, producer: Producer, requester: Requester, config: ProducerConfig) -> None:
+    def __init__(
+        self, control: SenderControl, flush: Callable[[], None], requester: Requester, config: ProducerConfig
+    ) -> None:
         transactional_id = config["transactional.id"]
         self.manager = TransactionManager(transactional_id)
         self._id: str = transactional_id
-        self._producer = producer
+        self._control = control
+        self._flush = flush
         self._requester = requester
         self._timeout_ms: int = config["transaction.timeout.ms"]
         self._max_block_ms: float = config["max.block.ms"]
@@ -76,16 +79,16 @@ class Transactions:
             fields |= {"producer_id": self.manager.producer_id, "producer_epoch": self.manager.producer_epoch}
         answer = self._ask(TRANSACTION_KEY, self._id, apis.INIT_PRODUCER_ID, fields, lambda answer: answer.error_code)
         self.manager.initialized(answer.producer_id, answer.producer_epoch)
-        self._producer.set_producer_id(answer.producer_id, answer.producer_epoch)
+        self._control.set_producer_id(answer.producer_id, answer.producer_epoch)
 
     def begin(self) -> None:
-        self._producer.take_transaction_error()
+        self._control.take_transaction_error()
         self.manager.begin()
 
     def commit(self) -> None:
         """Everything sent has to be acknowledged first."""
         self.manager.begin_committing()
-        self._producer.flush()
+        self._flush()
         self._note_batch_error()
         if self.manager.error is not None:
             raise self.manager.error
@@ -94,16 +97,16 @@ class Transactions:
     def abort(self) -> None:
         """What has not left is given up, what has is waited for; then the coordinator marks all of it as aborted."""
         self.manager.begin_aborting()
-        self._producer.abort_undrained()
-        self._producer.flush()
-        self._producer.take_transaction_error()
+        self._control.abort_undrained()
+        self._flush()
+        self._control.take_transaction_error()
         self._end(is_committed=False)
 
     def _end(self, *, is_committed: bool) -> None:
         if self.manager.is_started:
             fields = {**self._identity(), "committed": is_committed}
             self._ask(TRANSACTION_KEY, self._id, apis.END_TXN, fields, lambda answer: answer.error_code)
-        self._producer.leave_transaction()
+        self._control.leave_transaction()
         if self.manager.needs_next_epoch:
             self.init(raises_epoch=True)
         else:
@@ -184,7 +187,7 @@ class Transactions:
 
     def _note_batch_error(self) -> None:
         with self._noting:
-            code = self._producer.take_transaction_error()
+            code = self._control.take_transaction_error()
             if code:
                 self.manager.failed_with(code, f"TransactionalId {self._id}: a record was not written")
 
@@ -196,7 +199,7 @@ class Transactions:
         """Background: has the partitions added that batches wait for."""
         if self._adding or now_ms() < self._adds_at_ms:
             return
-        partitions = self.manager.new_partitions(self._producer.partitions_to_add())
+        partitions = self.manager.new_partitions(self._control.partitions_to_add())
         coordinator = self._coordinators.get((TRANSACTION_KEY, self._id))
         if not partitions:
             return
@@ -247,7 +250,7 @@ class Transactions:
         added = [partition for partition in asked if codes.get(partition) == 0]
         if added:
             self.manager.added(added)
-            self._producer.add_to_transaction(added)
+            self._control.add_to_transaction(added)
         for partition, code in codes.items():
             if code == 0 or code == OPERATION_NOT_ATTEMPTED:
                 continue
@@ -259,7 +262,7 @@ class Transactions:
                 self._adds_at_ms = now_ms() + self._backoff_ms
             else:
                 self.manager.failed_with(code, f"TransactionalId {self._id}: partition {partition[0]}-{partition[1]}")
-                self._producer.fail(code, is_fatal_code(code))
+                self._control.fail(code, is_fatal_code(code))
         if len(added) == len(asked):
             self.turn()
 

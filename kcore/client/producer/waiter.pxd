@@ -17,6 +17,8 @@ cdef struct WaitList:
     Waiter* first
     Waiter* last
 
+# CLOCK_MONOTONIC in nanoseconds after so many milliseconds; None: never.
+cdef int64_t deadline_after(object timeout_ms) except -1
 # With the GIL. The eventfd is made here and closed by `waiter_close`.
 cdef int waiter_open(Waiter* waiter) except -1
 cdef void waiter_close(Waiter* waiter) noexcept

@@ -2,7 +2,7 @@
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from posix.unistd cimport close, read, write
 from kcore.platform.epoll cimport EFD_CLOEXEC, EFD_NONBLOCK, POLLIN, eventfd, poll, pollfd
 from kcore.platform.sync cimport CLOCK_MONOTONIC, clock_gettime, timespec
@@ -11,11 +11,20 @@ cdef enum:
     # Deadlines are rounded up to poll's milliseconds; longer waits are taken in such pieces.
     LONGEST_POLL_MS = 1_000_000
 
+cdef double LONGEST_MS = 1e12
+cdef int64_t NS_PER_MS = 1_000_000
+
 
 cdef inline int64_t monotonic_ns() noexcept nogil:
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
+
+
+cdef int64_t deadline_after(object timeout_ms) except -1:
+    if timeout_ms is None:
+        return INT64_MAX
+    return monotonic_ns() + <int64_t>(min(max(timeout_ms, 0), LONGEST_MS) * NS_PER_MS)
 
 
 cdef int waiter_open(Waiter* waiter) except -1:

@@ -35,7 +35,7 @@ def transactions(sender: FailedSender) -> Transactions:
     config = ProducerConfig({"bootstrap.servers": "127.0.0.1:1", "transactional.id": "one"})
     # Nothing is asked here.
     nobody: Any = None
-    found = Transactions(sender, nobody, config)  # type: ignore[arg-type]
+    found = Transactions(sender, nobody, nobody, config)  # type: ignore[arg-type]
     found.manager.begin_initializing()
     found.manager.initialized(7, 0)
     found.begin()
