@@ -251,7 +251,7 @@ def test_who_did_not_poll_is_out_and_comes_back(server: str, protocol: str, topi
         ends = time.monotonic() + PATIENCE_S
         while not consumer._membership.is_out:  # type: ignore[union-attr]
             assert time.monotonic() < ends
-            consumer._changed.wait_for(100)
+            consumer._engine.changed.wait_for(100)
         with pytest.raises(CommitFailed, match=r"max\.poll\.interval\.ms"):
             consumer.commit()
         until(lambda: notes.calls[-2:] == ["lost", "assigned"] and may_commit(consumer), consumer)
@@ -280,9 +280,9 @@ def test_a_background_thread_that_has_ended_ends_every_wait(server: str, topic: 
     consumer._fetches.push = broken  # type: ignore[method-assign]
     consumer._network.wake()
     for _ in range(2):
-        with pytest.raises(ClientError, match=r"has ended: KeyError\('mine'\)"):
+        with pytest.raises(ClientError, match=r"has failed: KeyError\('mine'\)"):
             consumer.poll(20_000)
-        with pytest.raises(ClientError, match=r"has ended: KeyError\('mine'\)"):
+        with pytest.raises(ClientError, match=r"has failed: KeyError\('mine'\)"):
             consumer.position((topic, 0), timeout_ms=20_000)
     del consumer._fetches.push
     consumer.close()
@@ -295,10 +295,10 @@ def test_a_seek_after_an_error_counts_whatever_the_background_does_in_between(se
         with pytest.raises(NoOffsetForPartition):
             until(lambda: False, consumer)
         for _ in range(3):
-            while consumer._changed.wait_for(0):
+            while consumer._engine.changed.wait_for(0):
                 pass
             consumer._network.wake()
-            assert consumer._changed.wait_for(20_000), "a round of the background thread"
+            assert consumer._engine.changed.wait_for(20_000), "a round of the background thread"
         consumer.seek(place, 38)
         assert read(consumer, 2) == [115, 118]
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypeVar
 
     from kcore.client.config.client_config import ConsumerConfig
-    from kcore.client.consumer.consumer import SubscriptionPattern
     from kcore.client.consumer.consumer_record import ConsumerRecord
     from kcore.client.consumer.group_settings import GroupMetadata
     from kcore.client.consumer.positions import OffsetAndMetadata, OffsetAndTimestamp
     from kcore.client.consumer.record_columns import RecordColumns
+    from kcore.client.consumer.subscription_pattern import SubscriptionPattern
     from kcore.client.metadata.cluster import TopicPartition
 
     Value = TypeVar("Value")

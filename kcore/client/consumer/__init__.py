@@ -8,17 +8,17 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.client.consumer.consumer import Consumer as Consumer
-    from kcore.client.consumer.consumer import SubscriptionPattern as SubscriptionPattern
     from kcore.client.consumer.positions import OffsetAndMetadata as OffsetAndMetadata
     from kcore.client.consumer.positions import OffsetAndTimestamp as OffsetAndTimestamp
     from kcore.client.consumer.rebalance_callback import RebalanceListener as RebalanceListener
+    from kcore.client.consumer.subscription_pattern import SubscriptionPattern as SubscriptionPattern
 
 _HOMES = {
     "Consumer": "kcore.client.consumer.consumer",
     "OffsetAndMetadata": "kcore.client.consumer.positions",
     "OffsetAndTimestamp": "kcore.client.consumer.positions",
     "RebalanceListener": "kcore.client.consumer.rebalance_callback",
-    "SubscriptionPattern": "kcore.client.consumer.consumer",
+    "SubscriptionPattern": "kcore.client.consumer.subscription_pattern",
 }
 
 

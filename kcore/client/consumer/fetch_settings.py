@@ -1,8 +1,14 @@
-"""How a Fetcher fetches; the names and defaults are those of Kafka's consumer configurations."""
+"""FetchSettings: how a Fetcher fetches, with the names and defaults of Kafka's consumer configurations."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kcore.client.config.client_config import ConsumerConfig
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -20,7 +26,26 @@ class FetchSettings(NamedTuple):
     request_timeout_ms: int = 30_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
-    # What answers may take up in memory ahead of the reader, those on the way included. A single answer always may.
+    # Memory of responses that are not read yet and of those in flight. A single response may exceed it.
     kcli_fetch_buffer_bytes: int = 64 * 1024 * 1024
-    # What one batch may hold once decompressed.
+    # Size of one batch after decompression.
     kcli_fetch_decompressed_max_bytes: int = 256 * 1024 * 1024
+
+    @classmethod
+    def of(cls, config: ConsumerConfig) -> Self:
+        """As a consumer is configured."""
+        return cls(
+            client_id=config["client.id"],
+            client_rack=config["client.rack"],
+            fetch_min_bytes=config["fetch.min.bytes"],
+            fetch_max_wait_ms=config["fetch.max.wait.ms"],
+            fetch_max_bytes=config["fetch.max.bytes"],
+            max_partition_fetch_bytes=config["max.partition.fetch.bytes"],
+            isolation_level=READ_COMMITTED if config["isolation.level"] == "read_committed" else READ_UNCOMMITTED,
+            check_crcs=config["check.crcs"],
+            request_timeout_ms=config["request.timeout.ms"],
+            retry_backoff_ms=config["retry.backoff.ms"],
+            retry_backoff_max_ms=config["retry.backoff.max.ms"],
+            kcli_fetch_buffer_bytes=config["kcli.fetch.buffer.bytes"],
+            kcli_fetch_decompressed_max_bytes=config["kcli.fetch.decompressed.max.bytes"],
+        )

@@ -1,8 +1,14 @@
-"""How a consumer is a member of its group: the configurations that both protocols go by, and what a member is now."""
+"""Membership of a consumer in its group: the configurations of both protocols, and the member's present identity."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kcore.client.config.client_config import ConsumerConfig
 
 NO_GENERATION = -1
 
@@ -21,6 +27,22 @@ class GroupSettings(NamedTuple):
     retry_backoff_max_ms: int = 1_000
     remote_assignor: str | None = None
     is_leaving_on_close: bool = True
+
+    @classmethod
+    def of(cls, config: ConsumerConfig) -> Self:
+        """As a consumer with a group.id is configured."""
+        return cls(
+            config["group.id"],
+            instance_id=config["group.instance.id"],
+            rack=config["client.rack"],
+            session_timeout_ms=config["session.timeout.ms"],
+            heartbeat_interval_ms=config["heartbeat.interval.ms"],
+            rebalance_timeout_ms=config["max.poll.interval.ms"],
+            request_timeout_ms=config["request.timeout.ms"],
+            retry_backoff_ms=config["retry.backoff.ms"],
+            retry_backoff_max_ms=config["retry.backoff.max.ms"],
+            remote_assignor=config["group.remote.assignor"],
+        )
 
 
 class GroupMetadata(NamedTuple):
