@@ -26,7 +26,7 @@ class InterceptorChain:
         for each in given:
             if isinstance(each, str):
                 raise ConfigException(
-                    f"Invalid value {each} for configuration interceptor.classes: give classes or objects of Python"
+                    f"Invalid value {each} for configuration interceptor.classes: Use Python classes or objects"
                 )
         self._chain = [each() if isinstance(each, type) else each for each in given]
 

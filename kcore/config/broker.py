@@ -75,15 +75,15 @@ class BrokerConfig(TypedConfig):
         """
         dynamic = DynamicLayers(BROKER_KEYS, cluster, own)
         for complaint in dynamic.rejected:
-            LOG.error("%s; it is ignored", complaint)
+            LOG.error("%s. It is ignored", complaint)
         before = self._values
         self.dynamic = dynamic
         self._values = after = dynamic.over(self._static)
         changed = changed_names(before, after)
         if changed:
-            LOG.info("Set at run time: %s", ", ".join(sorted(changed)))
+            LOG.info("Changed at run time: %s", ", ".join(sorted(changed)))
             for failure in self._subscriptions.tell(changed):
-                LOG.error("A changed configuration could not be taken over", cause=failure)
+                LOG.error("Could not apply a changed configuration", cause=failure)
 
     def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> dict[str, ConfigValue]:
         """What would be set if this were configured at run time; names that only have a default are not in it."""
@@ -204,7 +204,9 @@ class BrokerConfig(TypedConfig):
         broker_id, node_id = self._static.get("broker.id"), self._static.get("node.id")
         if None not in (broker_id, node_id) and broker_id != node_id:
             raise ConfigException(
-                f"broker.id is {broker_id} and node.id is {node_id}: they must be equal", "broker.id", "node.id"
+                f"broker.id is {broker_id} and node.id is {node_id}: they must be equal. Remove one",
+                "broker.id",
+                "node.id",
             )
         reserved = self.number("reserved.broker.max.id")
         if self.flag("broker.id.generation.enable") and not self.is_set("node.id") and self.broker_id > reserved:
@@ -228,7 +230,9 @@ class BrokerConfig(TypedConfig):
                 "At least one log directory must be defined via log.dirs or log.dir.", "log.dirs", "log.dir"
             )
         if len(set(directories)) != len(directories):
-            raise ConfigException(f"log.dirs names a directory twice: {','.join(directories)}", "log.dirs", "log.dir")
+            raise ConfigException(
+                f"log.dirs contains a directory twice: {','.join(directories)}. Remove one", "log.dirs", "log.dir"
+            )
 
     def _note_unused_settings(self) -> None:
         self.warnings += [
@@ -237,17 +241,17 @@ class BrokerConfig(TypedConfig):
             if not BROKER_KEYS[name].is_used and self[name] != self.default(name)
         ]
         if self["metadata.store"] != "embedded":
-            raise ConfigException("metadata.store=zookeeper is not available in this version", "metadata.store")
+            raise ConfigException(
+                "metadata.store=zookeeper is not available in this version. Remove it", "metadata.store"
+            )
         if self.is_set("zookeeper.connect"):
             self.warnings.append("zookeeper.connect is ignored: metadata.store is embedded")
         if self.is_set("controller.quorum.voters") or self.is_set("controller.quorum.bootstrap.servers"):
-            self.warnings.append(
-                "controller.quorum.* is ignored: there is no Raft quorum, this broker is the controller"
-            )
+            self.warnings.append("controller.quorum.* is ignored: this broker is the controller, without a Raft quorum")
         if self["process.roles"] == ("controller",):
             raise ConfigException(
-                "process.roles=controller: a controller without a broker does not exist here", "process.roles"
+                "process.roles=controller is not supported. Use process.roles=broker,controller", "process.roles"
             )
         for name in ("authorizer.class.name", "create.topic.policy.class.name", "alter.config.policy.class.name"):
             if self.is_set(name) and self.text(name):
-                raise ConfigException(f"{name} names a Java class, which cannot be loaded here", name)
+                raise ConfigException(f"{name} is a Java class, which kcli cannot load. Remove it", name)

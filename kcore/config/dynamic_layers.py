@@ -42,12 +42,12 @@ class DynamicLayers:
             if key is None:
                 continue
             if key.mode == READ_ONLY:
-                self.rejected.append(f"The stored configuration {name} cannot be changed while a broker runs")
+                self.rejected.append(f"The stored configuration {name} cannot be changed at run time")
                 continue
             try:
                 values[name] = key.parse(text)
             except ConfigException as error:
-                self.rejected.append(f"A stored configuration cannot be used: {error}")
+                self.rejected.append(f"A stored configuration is invalid: {error}")
         return values
 
     def over(self, static: Mapping[str, ConfigValue]) -> dict[str, ConfigValue]:

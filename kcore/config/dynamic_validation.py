@@ -115,11 +115,11 @@ def _check_together(config: BrokerConfig, texts: Mapping[str, str], per_broker: 
             # With 0 for all of the broker, as Kafka takes it, brokers among themselves are still let in.
             raise ConfigException(f"Invalid {bound} 0")
     if read("metric.reporters") != config["metric.reporters"]:
-        raise ConfigException("metric.reporters names Java classes, which cannot be loaded here")
+        raise ConfigException("metric.reporters are Java classes, which kcli cannot load")
     for name in LISTENER_KEYS:
         if read(name) != config[name]:
             raise ConfigException(
-                f"{name} cannot be changed while the broker runs: set it in the broker's properties and restart it"
+                f"{name} cannot be changed at run time. Set it in the broker's properties and restart the broker"
             )
 
 

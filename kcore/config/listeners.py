@@ -56,10 +56,10 @@ def parse_endpoint(text: str, protocols: dict[str, str], setting: str) -> Endpoi
     host, colon, port_text = address.rpartition(":")
     bracket_free = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (separator and name and colon and port_text.isascii() and port_text.isdigit()) or int(port_text) > 65535:
-        raise ConfigException(f"{setting}: {text!r} is not of the form NAME://HOST:PORT", setting)
+        raise ConfigException(f"{setting}: {text!r} is not a listener. Write it as NAME://HOST:PORT", setting)
     if ":" in host and bracket_free == host:
         raise ConfigException(
-            f"{setting}: {host} is an IPv6 address; write it in brackets, as in {name}://[{host}]:{port_text}", setting
+            f"{setting}: {host} is an IPv6 address. Write it in brackets, as in {name}://[{host}]:{port_text}", setting
         )
     listener = name.upper()
     protocol = protocols.get(listener)
@@ -82,7 +82,7 @@ def parse_protocol_map(items: Iterable[str]) -> dict[str, str]:
         listener = name.strip().upper()
         protocol = protocol.strip().upper()
         if not colon or not listener or protocol not in SECURITY_PROTOCOLS:
-            raise ConfigException(f"{PROTOCOL_MAP}: {item!r} is not of the form NAME:PROTOCOL", PROTOCOL_MAP)
+            raise ConfigException(f"{PROTOCOL_MAP}: {item!r} is not an entry. Write it as NAME:PROTOCOL", PROTOCOL_MAP)
         if listener in protocols:
             raise ConfigException(f"{PROTOCOL_MAP}: {listener} is listed twice", PROTOCOL_MAP)
         protocols[listener] = protocol
@@ -105,15 +105,15 @@ class Listeners:
         self.endpoints = [endpoint for endpoint in stated if endpoint.name not in controller_names]
         if not self.endpoints:
             raise ConfigException(
-                "listeners: no listener is left for clients besides the controller's",
+                "listeners: all listeners are in controller.listener.names. Add one for clients",
                 "listeners",
                 "controller.listener.names",
             )
         for endpoint in self.endpoints:
             if endpoint.security_protocol != "PLAINTEXT":
                 raise ConfigException(
-                    f"listeners: {endpoint.security_protocol} of {endpoint.name} is not available in this version, "
-                    "only PLAINTEXT is",
+                    f"listeners: {endpoint.security_protocol} of {endpoint.name} is not available in this version. "
+                    "Use PLAINTEXT",
                     "listeners",
                     PROTOCOL_MAP,
                 )

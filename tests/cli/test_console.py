@@ -238,7 +238,7 @@ def test_deserializers(kcli: Kcli, topic: str) -> None:
     read += ["--key-deserializer", "org.apache.kafka.common.serialization.LongDeserializer"]
     stopped = kcli(*read)
     assert (stopped.code, stopped.stdout) == (1, "7\tseven\n")
-    assert f"kcli: {topic}-0, offset 1: topic {topic}: 5 bytes where 8 make a number" in stopped.stderr
+    assert f"kcli: {topic}-0, offset 1: topic {topic}: 5 bytes instead of the 8 of a number" in stopped.stderr
     passed = kcli(*read, "--skip-message-on-error")
     assert (passed.code, passed.stdout) == (0, "7\tseven\nnull\tno key\n")
 

@@ -64,7 +64,7 @@ def test_each_command_explains_itself(offline: Kcli, name: str) -> None:
         ),
         (
             ["topics", "list", "--bootstrap-server", "localhost:port"],
-            "kcli: 'localhost:port': a server is written HOST:PORT\n",
+            "kcli: 'localhost:port': not a server address. Write it as HOST:PORT\n",
         ),
     ],
 )

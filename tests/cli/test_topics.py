@@ -149,7 +149,7 @@ def test_a_properties_file_that_cannot_be_read_is_named(kcli: Kcli, tmp_path: Pa
             2,
             "Invalid value soon for configuration request.timeout.ms: Not a number of type INT",
         ),
-        ("security.protocol=SSL", 2, "security.protocol=SSL: no client speaks TLS or SASL in this version; "),
+        ("security.protocol=SSL", 2, "security.protocol=SSL: TLS and SASL are not supported in this version. "),
         ("default.api.timeout.ms=5", 2, "The specified value of default.api.timeout.ms must be no smaller than "),
         (
             "request.timout.ms=5",

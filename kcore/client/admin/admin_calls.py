@@ -95,7 +95,7 @@ class AdminCalls:
         nodes = self._describe_cluster(()).nodes
         if broker_id not in nodes:
             known = ", ".join(map(str, sorted(nodes)))
-            raise ClientError(f"broker {broker_id}: the cluster has no such broker; it has {known}")
+            raise ClientError(f"broker {broker_id} is not in the cluster. Its brokers: {known}")
         return nodes[broker_id]
 
     # Leaders
@@ -157,7 +157,7 @@ class AdminCalls:
             outcomes.update(dict.fromkeys(led, answer))
             return []
         for partition in led:
-            outcomes[partition] = ClientError(f"partition {partition}: the broker's answer does not speak of it")
+            outcomes[partition] = ClientError(f"partition {partition}: the broker's response does not contain it")
         moved = []
         for topic in answer.topics:
             for part in topic.partitions:

@@ -106,7 +106,7 @@ class ConfigAdmin(AdminCalls):
             if version > 0:
                 return {"resource_types": wanted}
             if wanted != [CLIENT_METRICS_RESOURCE]:
-                raise UnsupportedByBroker("the broker is too old to list any resources but client metrics")
+                raise UnsupportedByBroker("the broker is too old: it lists no resources except client metrics")
             return {}
 
         response = self._request(apis.LIST_CONFIG_RESOURCES, fields)

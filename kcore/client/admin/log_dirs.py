@@ -80,7 +80,7 @@ class LogDirAdmin(AdminCalls):
         asked: dict[int, dict[str, dict[str, list[int]]]] = {}
         for replica, path in directories.items():
             if replica.broker not in nodes:
-                outcomes[replica] = ClientError(f"broker {replica.broker}: the cluster has no such broker")
+                outcomes[replica] = ClientError(f"broker {replica.broker} is not in the cluster")
                 continue
             topic, number = replica.partition
             asked.setdefault(replica.broker, {}).setdefault(path, {}).setdefault(topic, []).append(number)

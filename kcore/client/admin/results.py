@@ -43,7 +43,7 @@ def mapped(results: Mapping[Key, Result | Failure], convert: Callable[[Result], 
 def as_asked(keys: Iterable[Key], results: Mapping[Key, Result]) -> dict[Key, Result | ClientError]:
     """The results in the order in which they were asked for, whatever order the broker has; none is missing."""
     return {
-        key: results[key] if key in results else ClientError(f"{key}: the broker's answer does not speak of it")
+        key: results[key] if key in results else ClientError(f"{key}: the broker's response does not contain it")
         for key in keys
     }
 

@@ -84,7 +84,7 @@ class TopicAdmin(AdminCalls):
         try:
             answered = self._request(apis.METADATA, fields).topics
         except InvalidSetting as error:
-            raise UnsupportedByBroker(f"the broker is too old to know topics by their ids: {error}") from None
+            raise UnsupportedByBroker(f"the broker is too old for topic ids: {error}") from None
         found = {bytes(topic.topic_id): topic_from(topic) for topic in answered if not topic.error_code}
         return {
             topic_id: found.get(topic_id) or broker_error(UNKNOWN_TOPIC_ID, f"topic id {topic_id.hex()}")
@@ -112,7 +112,9 @@ class TopicAdmin(AdminCalls):
                 "partition_index": response.next_cursor.partition_index,
             }
             if cursor is not None and tuple(following.values()) <= tuple(cursor.values()):
-                raise ClientError(f"DescribeTopicPartitions: the broker goes on with {following} after {cursor}")
+                raise ClientError(
+                    f"DescribeTopicPartitions: the broker returned cursor {following} after {cursor}, not a later one"
+                )
             cursor = following
 
     def create_topics(

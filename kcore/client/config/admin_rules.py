@@ -13,13 +13,12 @@ def settle_admin(config: ClientConfig) -> None:
     """ConfigException in Kafka's words, with the remedy, for the first rule that is not kept."""
     if config.texts("bootstrap.controllers"):
         if config.texts("bootstrap.servers"):
-            raise ConfigException("You cannot set both bootstrap.servers and bootstrap.controllers: leave one out")
-        raise ConfigException(
-            "bootstrap.controllers: no controller is asked directly in this version; set bootstrap.servers"
-        )
+            raise ConfigException("You cannot set both bootstrap.servers and bootstrap.controllers. Remove one")
+        raise ConfigException("bootstrap.controllers is not supported in this version. Set bootstrap.servers")
     if not config.texts("bootstrap.servers"):
         raise ConfigException(
-            "You must set either bootstrap.servers or bootstrap.controllers: name a broker or more, HOST:PORT,HOST:PORT"
+            "You must set either bootstrap.servers or bootstrap.controllers. Set bootstrap.servers to "
+            "HOST:PORT[,HOST:PORT...]"
         )
     request_ms, call_ms = config.number("request.timeout.ms"), config.number("default.api.timeout.ms")
     if call_ms < request_ms:

@@ -49,7 +49,7 @@ class ClientConfig(TypedConfig):
             if name not in self.KEYS:
                 raise ConfigException(f"{keyword} is not a configuration of the {self.KIND}{self._hint(name)}")
             if name in given:
-                raise ConfigException(f"{name} is given twice, by its name and as {keyword}: leave one out")
+                raise ConfigException(f"{name} is given twice, by its name and as {keyword}. Remove one")
             given[name] = value
         self.unknown = {name: value for name, value in given.items() if name not in self.KEYS}
         self.warnings = [
@@ -68,9 +68,13 @@ class ClientConfig(TypedConfig):
         if not isinstance(config, ClientConfig):
             return cls(config, **keywords)
         if not isinstance(config, cls):
-            raise ConfigException(f"a {cls.KIND} cannot use the configuration of a {config.KIND}")
+            raise ConfigException(
+                f"a {cls.KIND} cannot use the configuration of a {config.KIND}. Pass a {cls.__name__}"
+            )
         if keywords:
-            raise ConfigException(f"{', '.join(keywords)}: a finished configuration takes nothing beside it")
+            raise ConfigException(
+                f"{', '.join(keywords)}: no keywords may follow a finished configuration. Add them to the configuration"
+            )
         return config
 
     def _settle(self) -> None:

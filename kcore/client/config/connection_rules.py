@@ -20,8 +20,8 @@ def settle_connections(config: ClientConfig) -> None:
     """ConfigException for what cannot connect; sets the longer reconnect pause that follows from the shorter."""
     if config["security.protocol"].upper() != "PLAINTEXT":
         raise ConfigException(
-            f"security.protocol={config['security.protocol']}: no client speaks TLS or SASL in this version; "
-            "use a PLAINTEXT listener"
+            f"security.protocol={config['security.protocol']}: TLS and SASL are not supported in this "
+            "version. Use a PLAINTEXT listener"
         )
     if config.is_set("bootstrap.servers"):
         config.settle("bootstrap.servers", tuple(map(_server, config.texts("bootstrap.servers"))))
@@ -29,20 +29,18 @@ def settle_connections(config: ClientConfig) -> None:
         config.settle("reconnect.backoff.max.ms", config["reconnect.backoff.ms"])
     for first, last in GROWING:
         if config.number(first) > config.number(last):
-            config.warnings.append(f"{first} is {config[first]} and counts as {config[last]}, like {last}")
+            config.warnings.append(f"{first}={config[first]} is larger than {last}. Using {config[last]}")
             config.settle(first, config[last])
 
 
 def require_bootstrap_servers(config: ClientConfig) -> None:
     """Kafka's complaint where no broker is named."""
     if config.is_set("bootstrap.servers") and not config.texts("bootstrap.servers"):
-        raise ConfigException(
-            "Configuration 'bootstrap.servers' must not be empty. Name a broker or more: HOST:PORT,HOST:PORT"
-        )
+        raise ConfigException("Configuration 'bootstrap.servers' must not be empty. Set it to HOST:PORT[,HOST:PORT...]")
     if not config.texts("bootstrap.servers"):
         raise ConfigException(
-            'Missing required configuration "bootstrap.servers" which has no default value. Name a broker or more: '
-            "HOST:PORT,HOST:PORT"
+            'Missing required configuration "bootstrap.servers" which has no default value. Set it to '
+            "HOST:PORT[,HOST:PORT...]"
         )
 
 
@@ -52,11 +50,11 @@ def _server(text: str) -> str:
     host, colon, port = server.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit()) or (":" in host and not _is_bracketed(host)):
         raise ConfigException(
-            f"Invalid url in bootstrap.servers: {text}; a broker is written HOST:PORT, with brackets around an "
+            f"Invalid url in bootstrap.servers: {text}. Write a server as HOST:PORT, with brackets around an "
             "IPv6 address"
         )
     if len(port) > len(str(MAX_PORT)) or int(port) > MAX_PORT:
-        raise ConfigException(f"Invalid port in bootstrap.servers: {text}; a port is at most {MAX_PORT}")
+        raise ConfigException(f"Invalid port in bootstrap.servers: {text}. A port is at most {MAX_PORT}")
     return server
 
 

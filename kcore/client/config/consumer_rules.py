@@ -32,8 +32,8 @@ def settle_consumer(config: ClientConfig) -> None:
     for name in NOT_CLASSIC if protocol == CLASSIC else NOT_CONSUMER:
         if config.is_set(name):
             other = CONSUMER if protocol == CLASSIC else CLASSIC
-            remedy = "leave it out" if name.startswith("share.") else f"leave it out or set group.protocol={other}"
-            raise ConfigException(f"{name} cannot be set when group.protocol={protocol.upper()}: {remedy}")
+            remedy = "Remove it" if name.startswith("share.") else f"Remove it or set group.protocol={other}"
+            raise ConfigException(f"{name} cannot be set when group.protocol={protocol.upper()}. {remedy}")
     _settle_group(config)
 
 
@@ -42,18 +42,18 @@ def _settle_group(config: ClientConfig) -> None:
     if group_id is None:
         if config.is_set("enable.auto.commit") and config.flag("enable.auto.commit"):
             raise ConfigException(
-                "enable.auto.commit cannot be set to true when default group id (null) is used: set group.id too"
+                "enable.auto.commit cannot be set to true when default group id (null) is used. Set group.id"
             )
         config.settle("enable.auto.commit", False)
         return
     if not group_id.strip():
         raise ConfigException(
-            "The configured group.id should not be an empty string or whitespace: name a group, or leave it out for a "
-            "consumer without one"
+            "The configured group.id should not be an empty string or whitespace. Set a group id, or remove group.id "
+            "for a consumer without a group"
         )
     heartbeat_ms, session_ms = config.number("heartbeat.interval.ms"), config.number("session.timeout.ms")
     if config["group.protocol"] == CLASSIC and heartbeat_ms >= session_ms:
         raise ConfigException(
             f"Heartbeat must be set lower than the session timeout: heartbeat.interval.ms is {heartbeat_ms} and "
-            f"session.timeout.ms {session_ms}; a third of it is usual"
+            f"session.timeout.ms {session_ms}. Use a third of the session timeout"
         )

@@ -33,7 +33,7 @@ def typed_value(key: ConfigKey, value: Any) -> Any:
     if isinstance(typed, tuple):
         typed = _without_repeats(key.name, typed)
     if typed is None and key.default is not None:
-        raise invalid(key.name, None, "a value is needed; leave it out for the default")
+        raise invalid(key.name, None, "A value is required. Remove it for the default")
     if key.validator is not None:
         key.validator.ensure_valid(key.name, typed)
     return typed

@@ -30,14 +30,14 @@ def _settle_idempotence(config: ClientConfig) -> None:
         return
     obstacle = _obstacle_to_idempotence(config)
     if obstacle is not None and config.is_set("enable.idempotence"):
-        raise ConfigException(f"{obstacle}; or set enable.idempotence=false")
+        raise ConfigException(f"{obstacle}. Or set enable.idempotence=false")
     if obstacle is not None:
         config.settle("enable.idempotence", False)
     in_flight = config.number("max.in.flight.requests.per.connection")
     if config.flag("enable.idempotence") and in_flight > MAX_IN_FLIGHT_FOR_IDEMPOTENCE:
         raise ConfigException(
             "To use the idempotent producer, max.in.flight.requests.per.connection must be set to at most "
-            f"{MAX_IN_FLIGHT_FOR_IDEMPOTENCE}. Current value is {in_flight}; lower it or set enable.idempotence=false"
+            f"{MAX_IN_FLIGHT_FOR_IDEMPOTENCE}. Current value is {in_flight}. Lower it, or set enable.idempotence=false"
         )
 
 
@@ -55,13 +55,13 @@ def _obstacle_to_idempotence(config: ClientConfig) -> str | None:
 def _check_transactions(config: ClientConfig) -> None:
     if config["transactional.id"] is not None and not config.flag("enable.idempotence"):
         raise ConfigException(
-            "Cannot set a transactional.id without also enabling idempotence: leave enable.idempotence, acks and "
-            "retries as they are by default, or leave transactional.id out"
+            "Cannot set a transactional.id without also enabling idempotence. Keep the defaults of "
+            "enable.idempotence, acks and retries, or remove transactional.id"
         )
     if config.flag("transaction.two.phase.commit.enable") and config.is_set("transaction.timeout.ms"):
         raise ConfigException(
             "Cannot set transaction.timeout.ms when transaction.two.phase.commit.enable is set to true. Transactions "
-            "will not expire with two-phase commit enabled: leave transaction.timeout.ms out"
+            "will not expire with two-phase commit enabled. Remove transaction.timeout.ms"
         )
 
 
@@ -75,6 +75,4 @@ def _settle_delivery_timeout(config: ClientConfig) -> None:
             f"{config['delivery.timeout.ms']}, and must be at least {least_ms}"
         )
     config.settle("delivery.timeout.ms", least_ms)
-    config.warnings.append(
-        f"delivery.timeout.ms counts as {least_ms}: it cannot be shorter than linger.ms + request.timeout.ms"
-    )
+    config.warnings.append(f"delivery.timeout.ms is less than linger.ms + request.timeout.ms. Using {least_ms}")

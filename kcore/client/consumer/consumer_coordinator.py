@@ -297,7 +297,12 @@ class ConsumerCoordinator(GroupMember):
         self._heartbeat.is_in_flight = False
         self.state = MemberState.SYNCING
         if self.protocol_name not in self._assignors:
-            self._fail(ClientError(f"group {self._settings.group_id}: the protocol {self.protocol_name!r} is not ours"))
+            self._fail(
+                ClientError(
+                    f"group {self._settings.group_id}: the group chose the assignor {self.protocol_name!r}, which this "
+                    "consumer does not have. Add it to partition.assignment.strategy"
+                )
+            )
             return
         self.is_leader = response.leader == self.member_id
         if self.is_leader:

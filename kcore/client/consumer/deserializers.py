@@ -29,7 +29,7 @@ def _unpacked(form: str) -> Deserializer:
 
     def deserialize(topic: str, data: bytes) -> Any:
         if len(data) != packed.size:
-            raise ValueError(f"topic {topic}: {len(data)} bytes where {packed.size} make a number")
+            raise ValueError(f"topic {topic}: {len(data)} bytes instead of the {packed.size} of a number")
         return packed.unpack(data)[0]
 
     return deserialize
@@ -64,12 +64,10 @@ def deserializer_of(name: str, given: Any) -> Deserializer | None:
         short = given.removeprefix(PACKAGE)
         if short not in NAMED:
             known = ", ".join(NAMED)
-            raise ConfigException(
-                f"Invalid value {given} for configuration {name}: there is {known}, or give a callable"
-            )
+            raise ConfigException(f"Invalid value {given} for configuration {name}. Use one of {known}, or a callable")
         return NAMED[short]
     made = given() if isinstance(given, type) else given
     method: Deserializer | None = getattr(made, "deserialize", made)
     if not callable(method):
-        raise ConfigException(f"Invalid value {given} for configuration {name}: it cannot be called")
+        raise ConfigException(f"Invalid value {given} for configuration {name}: it is not callable")
     return method

@@ -163,10 +163,12 @@ class OffsetCommits:
         for lookup in [lookup for lookup in self._lookups if lookup.deadline_ms <= now_ms]:
             self._lookups.remove(lookup)
             names = ", ".join(map(str, lookup.partitions[:5]))
-            lookup.outcome.fail(ClientTimeout(f"the committed offsets of {names} could not be had in time"))
+            lookup.outcome.fail(ClientTimeout(f"no committed offsets of {names} in time"))
         for commit in [c for c in self._commits if c.deadline_ms is not None and c.deadline_ms <= now_ms]:
             self._commits.remove(commit)
-            commit.outcome.fail(ClientTimeout(f"group {self._settings.group_id}: no commit within the time given"))
+            commit.outcome.fail(
+                ClientTimeout(f"group {self._settings.group_id}: the commit was not acknowledged in time")
+            )
 
     def _fail_all(self, error: Exception) -> None:
         lookups, self._lookups = self._lookups, []
@@ -214,7 +216,7 @@ class OffsetCommits:
     ) -> None:
         if response is None:
             self._lookup.lost(node)
-            self._repeat(commit, error or ClientTimeout("no answer to a commit"), now_ms)
+            self._repeat(commit, error or ClientTimeout("the broker has not answered a commit in time"), now_ms)
             return
         refused = [
             (TopicPartition(topic.name, partition.partition_index), partition.error_code)

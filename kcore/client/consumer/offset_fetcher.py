@@ -117,7 +117,7 @@ class OffsetFetcher:
         for lookup in list(self._lookups):
             if lookup.deadline_ms <= now_ms:
                 names = ", ".join(map(str, list(lookup.open or lookup.targets)[:5]))
-                self._end(lookup, ClientTimeout(f"the offsets of {names} could not be had in time"))
+                self._end(lookup, ClientTimeout(f"no offsets of {names} in time"))
             elif lookup.retry_ms <= now_ms:
                 requests += self._time_requests(lookup, now_ms)
         return requests

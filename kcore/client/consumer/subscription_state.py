@@ -229,7 +229,7 @@ class SubscriptionState:
     ) -> None:
         """By the group. Nothing is read of partitions that await the listener's callback."""
         if not self.is_auto_assigned:
-            raise IllegalState("partitions were assigned by a group that nothing was subscribed with")
+            raise IllegalState("the group assigned partitions to a consumer without a subscription")
         self._set_partitions(dict.fromkeys(partitions))
         for partition in awaiting_callback:
             if partition in self._partitions:
@@ -260,7 +260,7 @@ class SubscriptionState:
     def _state(self, partition: TopicPartition) -> PartitionState:
         state = self._partitions.get(partition)
         if state is None:
-            raise IllegalState(f"No current assignment for partition {partition}: assign it, or subscribe to its topic")
+            raise IllegalState(f"No current assignment for partition {partition}. Assign it, or subscribe to its topic")
         return state
 
     # Paused partitions

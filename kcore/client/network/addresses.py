@@ -29,7 +29,7 @@ def parse_servers(servers: str | Sequence[str]) -> list[Server]:
         if not colon or name.endswith("]"):
             host, port = name, str(DEFAULT_PORT)
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise InvalidSetting(f"{name!r}: a server is written HOST:PORT")
+            raise InvalidSetting(f"{name!r}: not a server address. Write it as HOST:PORT")
         parsed.append((host.strip("[]"), int(port)))
     return parsed
 

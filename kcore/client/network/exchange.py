@@ -1,10 +1,10 @@
-"""Exchange: one request that Python makes, until its answer.
+"""Exchange: one request of Python code, until its response.
 
-    version of the node known?  --no-->  connect  --> encode --> submit --> decode --> callback
+    node's versions known?      --no-->  connect  --> encode --> submit --> decode --> callback
                                 yes ----------------^  ^-- the broker has changed its versions meanwhile
 
-A request is encoded once the broker's versions are known: where they are not, a connection is asked for first. Should
-the broker have changed in between, and not speak the version any more, it is encoded anew (KIP-35).
+A request is encoded when the broker's versions are known. Otherwise a connection is opened first. If the broker was
+replaced in between and no longer supports the version, the request is encoded again (KIP-35).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     OnResponse = Callable[[Message | None, ClientError | None], None]
     Fields = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
-# Above these the messages name topics by id, ask for several groups at once or are brokers' own: for those who say so.
+# Above these versions messages have topic ids or several groups, or are for brokers. A caller may ask for them.
 VERSION_CAPS = {
     apis.PRODUCE.key: 11,
     apis.FETCH.key: 12,
@@ -43,12 +43,12 @@ VERSION_CAPS = {
     apis.ADD_PARTITIONS_TO_TXN.key: 3,
 }
 ANY_NODE = -1
-# How often a request is encoded anew for a broker whose versions change under it.
+# How often a request is encoded for a broker whose versions change.
 MAX_ENCODINGS = 3
 
 
 class Question(NamedTuple):
-    """What is asked. `fields` may be a function of the version that is spoken, which the asker may limit."""
+    """A request. `fields` may be a function of the version, which the caller may limit."""
 
     api: Api
     fields: Fields
@@ -57,16 +57,16 @@ class Question(NamedTuple):
     max_version: int | None = None
 
     def version_for(self, spoken: tuple[int, int] | None, server: str) -> int:
-        """The newest version that both sides speak, for a broker that speaks `spoken`."""
+        """The newest version that both sides support; the broker supports the range `spoken`."""
         api = self.api
         if spoken is None or spoken[0] > spoken[1]:
-            raise UnsupportedByBroker(f"{server}: the broker does not know {api.name}")
+            raise UnsupportedByBroker(f"{server}: the broker does not support {api.name}")
         lowest = api.min_version if self.min_version is None else self.min_version
         highest = VERSION_CAPS.get(api.key, api.max_version) if self.max_version is None else self.max_version
         version = min(spoken[1], highest)
         if version < max(spoken[0], lowest):
             raise UnsupportedByBroker(
-                f"{server}: the broker speaks {api.name} {spoken[0]} to {spoken[1]}, this client {lowest} to {highest}"
+                f"{server}: the broker supports {api.name} {spoken[0]} to {spoken[1]}, the client {lowest} to {highest}"
             )
         return version
 
@@ -77,7 +77,7 @@ class Question(NamedTuple):
 
 
 class Exchange:
-    """One request until its answer: perhaps a connection first, for the broker's versions, then the request itself."""
+    """One request until its response. It opens a connection first if the broker's versions are not known."""
 
     __slots__ = (
         "_deadline_ms",
@@ -108,7 +108,7 @@ class Exchange:
         self.node = ANY_NODE
 
     def start(self, node: int) -> None:
-        """Submits it; what can be refused at once is."""
+        """Submits the request, or ends it at once if the broker cannot serve it."""
         self.node = node
         if node == ANY_NODE or self._spoken_by(node) is None:
             self._request.connect(node, self._deadline_ms - now_ms())
@@ -135,7 +135,7 @@ class Exchange:
         self._request.submit(node, question.api.key, self._version, payload, timeout_ms, question.expects_reply)
 
     def on_reply(self) -> None:
-        """Takes what the engine made of the last submission."""
+        """Handles the result of the last submission."""
         status = self._request.status
         is_connected = status == encoded_request.OK and self._version < 0
         has_changed = status == encoded_request.UNSUPPORTED_VERSION and self._encodings < MAX_ENCODINGS
@@ -159,7 +159,7 @@ class Exchange:
     def _error(self, status: int) -> ClientError:
         if status == encoded_request.UNSUPPORTED_VERSION:
             server, name = self._requester.server_at(self.node), self._question.api.name
-            return UnsupportedByBroker(f"{server}: the broker changes its versions of {name} again and again")
+            return UnsupportedByBroker(f"{server}: the broker keeps changing the versions of {name} that it supports")
         if self._request.node == ANY_NODE:
             return self._requester.nobody_reached(status)
         server = self._requester.server_at(self._request.node)
@@ -167,6 +167,6 @@ class Exchange:
 
     def _end(self, response: Message | None, error: ClientError | None) -> None:
         self._requester.ended(self)
-        # Each holds the other: the answer's frame would wait for the garbage collector.
+        # Breaks the reference cycle: the response's frame would wait for the garbage collector.
         self._request.tag = None
         self._on_response(response, error)

@@ -32,7 +32,7 @@ Failure = tuple[int, int, int]
 
 
 def failure_text(failure: Failure) -> str:
-    """Why a connection ended, or could not be made."""
+    """The reason why a connection ended or could not be opened."""
     kind, detail, due = failure
     if kind == ERRNO:
         return os.strerror(detail)
@@ -41,18 +41,18 @@ def failure_text(failure: Failure) -> str:
 
         return lookup_error_text(detail)
     if kind == SIZE:
-        return f"a response of {detail} bytes: this is not a Kafka broker's port, or it is more than may be received"
+        return f"a response of {detail} bytes is too large. Is this the port of a Kafka broker?"
     if kind == CORRELATION:
-        return f"answer {detail} where {due} was due"
+        return f"a response with correlation id {detail} instead of {due}"
     if kind in (HEADER, REQUEST_TIMEOUT):
-        what = "unreadable header of the answer to" if kind == HEADER else "no answer in time to"
+        what = "unreadable header of the response to" if kind == HEADER else "no response in time to"
         return f"{what} {api_name(detail)}"
     if kind == VERSIONS:
         return "unreadable ApiVersions response" if detail == VERSIONS_UNREADABLE else _refusal(detail)
     return {
         END: "the broker closed the connection",
         SETUP_TIMEOUT: "no connection in time",
-        UNASKED: "an answer that nobody asked for",
+        UNASKED: "a response without a request",
         MEMORY: "no memory for a connection or a response",
         IDLE: "the connection was idle",
         CLOSED: "the client is closed",
@@ -71,9 +71,9 @@ def api_name(key: int) -> str:
 
 
 def request_error(status: int, failure: Failure, server: str, api: str) -> ClientError:
-    """The exception of a request that the engine finished with another status than OK."""
+    """The exception of a request that did not end with the status OK."""
     if status == encoded_request.TIMED_OUT:
-        return ClientTimeout(f"{server}: no answer to {api} in time")
+        return ClientTimeout(f"{server}: no response to {api} in time")
     if status == encoded_request.CLOSED:
         return BrokerUnreachable(f"{server}: the client is closed")
     if status == encoded_request.UNSENT and failure[0] in (NONE, SETUP_TIMEOUT):

@@ -219,7 +219,7 @@ class Requester:
         if response is not None:
             return response
         try:
-            raise error or BrokerUnreachable("no answer came")
+            raise error or BrokerUnreachable("the connection ended before the response arrived")
         finally:
             # It holds this frame, and those that called.
             del error
@@ -231,7 +231,11 @@ class Requester:
         sent = 0
 
         def take(number: int, response: Message | None, error: ClientError | None) -> None:
-            outcomes[number] = response if response is not None else error or BrokerUnreachable("no answer came")
+            outcomes[number] = (
+                response
+                if response is not None
+                else error or BrokerUnreachable("the connection ended before the response arrived")
+            )
 
         for number, (node, api, fields) in enumerate(requests):
             while sent - len(outcomes) >= PIPELINED:

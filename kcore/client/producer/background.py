@@ -94,7 +94,7 @@ class Background:
     def _raise_for_topic(self, topic: str) -> None:
         """Errors that no waiting mends; a topic that is not there may yet come."""
         if self._is_closing:
-            raise ProducerClosed("the producer is closed")
+            raise ProducerClosed("the producer is closed. Create a new one")
         error = self._metadata.errors.get(topic)
         if error is not None and not error.retriable:
             # One of its own for each: an exception that is kept keeps the frames that it went through.
@@ -113,7 +113,9 @@ class Background:
     def refuse_in_callback(self, method: str) -> None:
         """What waits for callbacks cannot be called from one."""
         if threading.get_ident() == self._thread.ident:
-            raise RuntimeError(f"Producer.{method} was called from a delivery callback, which it would wait for")
+            raise RuntimeError(
+                f"cannot call Producer.{method} in a delivery callback: it would wait for itself. Call it elsewhere"
+            )
 
     def begin_closing(self) -> None:
         """Before the last flush: a transaction that is open is aborted."""

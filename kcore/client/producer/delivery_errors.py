@@ -34,10 +34,10 @@ def local_error(code: int, subject: str) -> Exception:
     if code == ABORTED:
         return RecordAborted(f"{subject}: the transaction that the record was sent in was aborted")
     if code == NO_MEMORY:
-        return MemoryError(f"{subject}: no memory to send the record with")
+        return MemoryError(f"{subject}: not enough memory to send the record")
     if code == RECORD_REFUSED:
-        return InvalidRecordError(f"{subject}: another record of the same batch was refused")
-    return ClientError(f"{subject}: the broker's answer could not be read")
+        return InvalidRecordError(f"{subject}: the broker rejected another record of the same batch")
+    return ClientError(f"{subject}: the broker's response could not be read")
 
 
 def refused_record_error(code: int, subject: str, reason: str | None, refused_count: int) -> KafkaError:

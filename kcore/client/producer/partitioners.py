@@ -36,7 +36,7 @@ def partitioner_of(given: Any) -> tuple[int, CustomPartitioner | None]:
         short = given.removeprefix(PACKAGE)
         if short not in NAMED:
             raise ConfigException(
-                f"Invalid value {given} for configuration partitioner.class: Class {given} could not be found. Give "
+                f"Invalid value {given} for configuration partitioner.class: Class {given} could not be found. Use "
                 f"one of {', '.join(NAMED)}, or a callable of topic, key and number of partitions"
             )
         return NAMED[short], None
@@ -44,5 +44,5 @@ def partitioner_of(given: Any) -> tuple[int, CustomPartitioner | None]:
     method = getattr(made, "partition", None)
     custom: CustomPartitioner = method if callable(method) else made
     if not callable(custom):
-        raise ConfigException(f"Invalid value {given!r} for configuration partitioner.class: it cannot be called")
+        raise ConfigException(f"Invalid value {given!r} for configuration partitioner.class: it is not callable")
     return BUILT_IN, custom

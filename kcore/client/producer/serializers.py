@@ -22,7 +22,7 @@ PACKAGE = "org.apache.kafka.common.serialization."
 
 def _string(topic: str, value: Any) -> bytes:
     if not isinstance(value, str):
-        raise TypeError(f"topic {topic}: a StringSerializer takes a str, not a {type(value).__name__}")
+        raise TypeError(f"topic {topic}: StringSerializer needs a str, not a {type(value).__name__}")
     return value.encode()
 
 
@@ -68,7 +68,7 @@ def serializer_of(name: str, given: Any) -> Serializer | None:
         short = given.removeprefix(PACKAGE)
         if short not in NAMED:
             raise ConfigException(
-                f"Invalid value {given} for configuration {name}: Class {given} could not be found. Give one of "
+                f"Invalid value {given} for configuration {name}: Class {given} could not be found. Use one of "
                 f"{', '.join(NAMED)}, or a callable of the topic and the value"
             )
         return NAMED[short]
@@ -76,5 +76,5 @@ def serializer_of(name: str, given: Any) -> Serializer | None:
     method = getattr(made, "serialize", None)
     serialize: Serializer | None = method if callable(method) else made
     if not callable(serialize):
-        raise ConfigException(f"Invalid value {given!r} for configuration {name}: it cannot be called")
+        raise ConfigException(f"Invalid value {given!r} for configuration {name}: it is not callable")
     return serialize

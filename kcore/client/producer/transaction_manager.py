@@ -64,7 +64,7 @@ class TransactionManager:
 
     def _go(self, target: str) -> None:
         if self.state == FATAL_ERROR:
-            raise self.error or InvalidTransactionState("the producer has failed")
+            raise self.error or InvalidTransactionState("the producer has failed. Close it and create a new one")
         if self.state not in PREDECESSORS[target]:
             raise InvalidTransactionState(
                 f"TransactionalId {self.transactional_id}: Invalid transition attempted from state {self.state} to "

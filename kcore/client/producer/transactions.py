@@ -167,7 +167,9 @@ class Transactions:
                 self._coordinators.pop((kind, key), None)
                 reason = error
             if now_ms() + pause_ms >= deadline_ms:
-                raise ClientTimeout(f"{subject}: not done within max.block.ms ({self._max_block_ms:.0f}): {reason}")
+                raise ClientTimeout(
+                    f"{subject}: not completed within max.block.ms ({self._max_block_ms:.0f}): {reason}"
+                )
             time.sleep(pause_ms / 1000.0)
 
     def _coordinator(self, kind: int, key: str, deadline_ms: float) -> Node:

@@ -1,4 +1,4 @@
-"""The fields of JoinGroup's and SyncGroup's responses, as Kafka gives them in each case."""
+"""The response fields of JoinGroup and SyncGroup, as Kafka sets them in each case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_MEMBER_ID = ""
 
 
 def join_failure(error: int, member_id: str) -> dict[str, Any]:
-    """A JoinGroup that failed: no generation, no leader."""
+    """A failed JoinGroup: no generation, no leader."""
     return {
         "error_code": error,
         "generation_id": NO_GENERATION,
@@ -30,7 +30,7 @@ def join_failure(error: int, member_id: str) -> dict[str, Any]:
 
 
 def listed(members: Iterable[Member], protocol_name: str | None) -> list[dict[str, Any]]:
-    """What a leader is told of the members: ids, and their metadata for the chosen protocol."""
+    """The members in the leader's response: ids, and metadata for the chosen protocol."""
     return [
         {
             "member_id": member.member_id,
@@ -42,12 +42,12 @@ def listed(members: Iterable[Member], protocol_name: str | None) -> list[dict[st
 
 
 def sync_failure(error: int) -> dict[str, Any]:
-    """A SyncGroup that failed."""
+    """A failed SyncGroup."""
     return {"error_code": error, "protocol_type": None, "protocol_name": None, "assignment": b""}
 
 
 def sync_success(protocol_type: str | None, protocol_name: str | None, assignment: bytes) -> dict[str, Any]:
-    """A member's part of a generation."""
+    """A successful SyncGroup: the member's assignment."""
     return {
         "error_code": codes.NONE,
         "protocol_type": protocol_type,

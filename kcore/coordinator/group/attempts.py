@@ -1,4 +1,4 @@
-"""JoinGroup and SyncGroup as the state machine of a group sees them; `token` stands for the request to be answered."""
+"""JoinGroup and SyncGroup requests as a group's state machine sees them. `token` identifies the request."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class JoinAttempt:
-    """A JoinGroup request as the state machine sees it; `token` is answered now or later.
+    """A JoinGroup request. `token` is answered at once or later.
 
-    `new_member_id` is the id that a member without one gets. `needs_member_id`: the client is told it first (KIP-394).
-    `can_skip_assignment`: a leader understands that it leads and is not to assign (KIP-814). `reason`: the
-    client's own, for the log (KIP-800).
+    `new_member_id` is the id for a member without one. `needs_member_id`: the client gets that id first and joins again
+    (KIP-394). `can_skip_assignment`: the client may be the leader without assigning (KIP-814). `reason`: the client's
+    reason, for the log (KIP-800).
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class JoinAttempt:
 
 
 class SyncAttempt:
-    """A SyncGroup request as the state machine sees it; `assignments` are the leader's, by member id."""
+    """A SyncGroup request. `assignments` are the leader's, by member id."""
 
     __slots__ = (
         "assignments",

@@ -1,4 +1,4 @@
-"""The wire codes that groups answer with, by name."""
+"""Error codes in responses about groups, by name."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class ConsumerGroups:
                 INFO,
                 group.group_id,
                 "members of a consumer group timed out",
-                "Member %s of consumer group %s is out: its %s timeout is over",
+                "Removed member %s from consumer group %s: its %s timeout expired",
                 *(member_id, group.group_id, kind),
             )
         if self.carry_out(group, decision):

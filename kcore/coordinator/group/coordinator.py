@@ -105,11 +105,13 @@ class GroupCoordinator:
         try:
             for batch in log.read(self._load_buffer_bytes):
                 if shard.error != codes.COORDINATOR_LOAD_IN_PROGRESS:
-                    LOG.info("The loading of %s ends: it is led elsewhere", log)
+                    LOG.info("Stopped loading %s: another broker leads it now", log)
                     return
                 loaded.take_batch(batch)
         except BaseException:
-            LOG.error("The groups of %s are not served: restart the broker once its log can be read", log)
+            LOG.error(
+                "The groups of %s could not be loaded and are unavailable. Repair the log and restart the broker", log
+            )
             self._give_up(partition.index, shard)
             raise
         if not shard.open(log, loaded):
@@ -148,9 +150,7 @@ class GroupCoordinator:
             removed, error = shard.clean_up()
             count += removed
             if error:
-                LOG.warn(
-                    "Expired offsets or groups could not all be removed (error %d); the next check tries again", error
-                )
+                LOG.warn("Could not remove all expired offsets and groups (error %d). The next check retries", error)
         if count:
             LOG.info("Removed %d expired offsets in %d ms", count, (time.monotonic_ns() - started_ns) // 1_000_000)
 
@@ -377,7 +377,7 @@ class GroupCoordinator:
             for shard, end_offset in ends:
                 error = shard.offsets.forget_topics(topics, end_offset)
                 if error:
-                    LOG.warn("Offsets of %d deleted topics could not be removed (error %d)", len(topics), error)
+                    LOG.warn("Could not remove the offsets of %d deleted topics (error %d)", len(topics), error)
 
         return forget
 

@@ -248,7 +248,7 @@ class RebalancingGroup:
         for member in absent:
             self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
         if absent:
-            self.effects.append(Note(f"goes on without who did not join in time: {names_of(absent)}"))
+            self.effects.append(Note(f"continues without members that did not join in time: {names_of(absent)}"))
 
     def _become_empty(self) -> None:
         self.protocol_name = None

@@ -118,7 +118,7 @@ class GroupMetadata:
 def check_not_last(what: str, number: int) -> None:
     """Generations and epochs are counted up in 32 bits; nobody gets that far, but a record can say anything."""
     if number >= LAST_NUMBER:
-        raise InvalidRecordError(f"No {what} can follow {number}")
+        raise InvalidRecordError(f"{what} {number} cannot be incremented")
 
 
 # --- committed offsets ----------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Replay:
             except KafkaError as error:
                 self.unreadable_count += 1
                 if self.unreadable_count <= NAMED_AT_MOST:
-                    LOG.error("The record in %s at offset %d is passed over: %s", self._place, record.offset, error)
+                    LOG.error("Skipped the record in %s at offset %d: %s", self._place, record.offset, error)
 
     def _take_marker(self, record: Record, producer_id: int) -> None:
         marker = decode_marker(record)
@@ -61,7 +61,7 @@ class Replay:
     def _take(self, record: Record, producer_id: int) -> None:
         key = record.key
         if key is None:
-            LOG.warn("A record without a key in %s at offset %d is passed over", self._place, record.offset)
+            LOG.warn("Skipped a record without a key in %s at offset %d", self._place, record.offset)
             return
         version = version_of(key)
         if version in (records.LEGACY_OFFSET_COMMIT, records.OFFSET_COMMIT):

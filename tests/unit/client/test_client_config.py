@@ -19,7 +19,7 @@ SERVERS = {"bootstrap.servers": "localhost:9092"}
 OTHER_WORDS = {
     "Configuration 'bootstrap.servers' must not be empty. Valid values include": "Configuration 'bootstrap.servers'",
     "No resolvable bootstrap urls": "Invalid url in bootstrap.servers",
-    "Invalid value null for configuration sasl.mechanism": "security.protocol=SASL_PLAINTEXT: no client speaks",
+    "Invalid value null for configuration sasl.mechanism": "security.protocol=SASL_PLAINTEXT: TLS and SASL",
     "Invalid value -2 for configuration receive": "Invalid value -2 for configuration receive.buffer.bytes",
 }
 
@@ -65,7 +65,7 @@ def test_every_name_has_a_keyword_of_its_own() -> None:
     [
         ({}, {"batchsize": 1}, "batchsize is not a configuration of the producer; did you mean batch.size?"),
         ({}, {"zzz": 1}, "zzz is not a configuration of the producer"),
-        ({"acks": "1"}, {"acks": 1}, "acks is given twice, by its name and as acks: leave one out"),
+        ({"acks": "1"}, {"acks": 1}, "acks is given twice, by its name and as acks. Remove one"),
         ({"linger.ms": True}, {}, "Expected value to be a whole number of 64 bits, but it was a bool"),
         ({"linger.ms": 1.5}, {}, "Expected value to be a whole number of 64 bits, but it was a float"),
         (
@@ -76,7 +76,7 @@ def test_every_name_has_a_keyword_of_its_own() -> None:
         ({"enable.idempotence": 1}, {}, "Expected value to be true or false, but it was a int"),
         ({"bootstrap.servers": 9092}, {}, "Expected value to be a list of strings, or one string with commas"),
         ({"bootstrap.servers": [9092]}, {}, "Expected value to be a list of strings, or one string with commas"),
-        ({"compression.type": None}, {}, "a value is needed; leave it out for the default"),
+        ({"compression.type": None}, {}, "A value is required. Remove it for the default"),
         ({"client.id": b"x"}, {}, "Expected value to be a string, but it was a bytes"),
     ],
 )
@@ -93,8 +93,8 @@ def test_odd_settings_are_warned_about_once() -> None:
         "batch_size is ignored: it is not a configuration of the producer; did you mean batch.size?",
         "colour is ignored: it is not a configuration of the producer",
         "metric.reporters has no effect in this version",
-        "retry.backoff.ms is 5000 and counts as 1000, like retry.backoff.max.ms",
-        "delivery.timeout.ms counts as 200000: it cannot be shorter than linger.ms + request.timeout.ms",
+        "retry.backoff.ms=5000 is larger than retry.backoff.max.ms. Using 1000",
+        "delivery.timeout.ms is less than linger.ms + request.timeout.ms. Using 200000",
     ]
     assert config.unknown == {"batch_size": "1", "colour": "red"}
     assert config.number("retry.backoff.ms") == 1000
@@ -138,7 +138,7 @@ def test_a_finished_configuration_is_taken_as_it_is() -> None:
     config = ProducerConfig(SERVERS)
     assert ProducerConfig.of(config, {}) is config
     assert ProducerConfig.of(SERVERS, {"linger_ms": 3})["linger.ms"] == 3
-    with pytest.raises(ConfigException, match="linger_ms: a finished configuration"):
+    with pytest.raises(ConfigException, match="linger_ms: no keywords may follow a finished configuration"):
         ProducerConfig.of(config, {"linger_ms": 3})
 
 

@@ -66,7 +66,7 @@ def test_listeners_of_the_controller_are_not_opened() -> None:
     assert opened(listeners="PLAINTEXT://:9092,CONTROLLER://:9093", **{"controller.listener.names": "CONTROLLER"}) == [
         "PLAINTEXT://:9092"
     ]
-    with pytest.raises(ConfigException, match="no listener is left"):
+    with pytest.raises(ConfigException, match="Add one for clients"):
         opened(listeners="CONTROLLER://:9093", **{"controller.listener.names": "CONTROLLER"})
 
 

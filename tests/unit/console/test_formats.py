@@ -88,7 +88,7 @@ def test_deserializers_make_text_of_what_is_there() -> None:
         "value.deserializer.anything": "of Java's",
     }
     assert printed(properties, record, TOMBSTONE) == b"-7\t5\nnull\tnull\n"
-    with pytest.raises(ValueError, match="topic t: 1 bytes where 8 make a number"):
+    with pytest.raises(ValueError, match="topic t: 1 bytes instead of the 8 of a number"):
         printed(properties, RECORD)
 
 

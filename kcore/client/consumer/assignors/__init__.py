@@ -43,7 +43,7 @@ def by_name(name: str) -> Assignor:
 
         return CooperativeStickyAssignor()
     known = ", ".join(JAVA_NAMES)
-    raise InvalidSetting(f"partition.assignment.strategy {name!r}: there is {known}, or give an object")
+    raise InvalidSetting(f"partition.assignment.strategy: unknown assignor {name!r}. Use one of {known}, or an object")
 
 
 def chosen(strategies: Iterable[str | Assignor]) -> list[Assignor]:
@@ -51,7 +51,7 @@ def chosen(strategies: Iterable[str | Assignor]) -> list[Assignor]:
     assignors = [by_name(strategy) if isinstance(strategy, str) else strategy for strategy in strategies]
     names = [assignor.name for assignor in assignors]
     if not names:
-        raise InvalidSetting("partition.assignment.strategy: at least one is needed")
+        raise InvalidSetting("partition.assignment.strategy is empty. Name at least one assignor")
     if len(set(names)) < len(names):
-        raise InvalidSetting(f"partition.assignment.strategy: {', '.join(names)} names one twice")
+        raise InvalidSetting(f"partition.assignment.strategy: {', '.join(names)} contains an assignor twice")
     return assignors

@@ -1,8 +1,8 @@
-"""Members of a consumer group that still speak the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-A group that was upgraded while it ran (KIP-848) has them until each was restarted with the new protocol. They take part
-like everyone else: a JoinGroup is a heartbeat that says everything, its generation is the member's epoch, and a
-Heartbeat answers REBALANCE_IN_PROGRESS when there is something to learn by joining again. No member leads.
+A group that is upgraded while it runs (KIP-848) has such members until each is restarted with the new protocol. Their
+JoinGroup counts as a full heartbeat, and their generation is the member epoch. Their Heartbeat returns
+REBALANCE_IN_PROGRESS when the assignment has changed: the member then joins again. There is no leader.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision:
-    """JoinGroup: the answer comes at once, since nobody has to wait for the others. Raises KafkaError."""
+    """JoinGroup: answered at once, since members do not wait for each other. Raises KafkaError."""
     if moment.settings.migration_policy == DISABLED:
         raise errors.InconsistentGroupProtocolError(
             f"Cannot join the consumer group {group.group_id} with the classic protocol because the group migration is "
@@ -68,7 +68,7 @@ def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision
         rack_id=subscription.rack_id or member.rack_id,
         rebalance_timeout_ms=profile.rebalance_timeout_ms,
         subscribed_topic_names=frozenset(subscription.topics),
-        # Of a static member that came before it, with the consumer protocol.
+        # It replaces a static member that used the consumer protocol.
         subscribed_topic_regex="",
         client_id=profile.client_id,
         client_host=profile.client_host,
@@ -91,7 +91,7 @@ def join(group: ConsumerGroup, attempt: JoinAttempt, moment: Moment) -> Decision
 def _downgrade_with(
     group: ConsumerGroup, replaced_id: str, joining: ConsumerMember, decision: Decision, moment: Moment
 ) -> None:
-    """The static member that joins may take the place of the last one that spoke the consumer protocol."""
+    """The joining static member may replace the last member that used the consumer protocol."""
     staying = [*(member for member_id, member in group.members.items() if member_id != replaced_id), joining]
     if becomes_classic([group.members[replaced_id]], staying, moment.settings):
         member_ids = [member.member_id for member in staying]
@@ -114,7 +114,7 @@ def _joined(member: ConsumerMember, protocol_name: str) -> dict[str, Any]:
 
 
 def _check_protocols(group: ConsumerGroup, member_id: str, protocol_type: str, names: Sequence[str]) -> None:
-    """All that speak the classic protocol need one protocol in common, so that the group can become theirs again."""
+    """Classic members need a common protocol, so that the group can be downgraded to them."""
     others = [member.classic for member in group.members.values() if member.classic is not None]
     common = set(names)
     for classic in others:
@@ -124,7 +124,7 @@ def _check_protocols(group: ConsumerGroup, member_id: str, protocol_type: str, n
 
 
 def _find(group: ConsumerGroup, attempt: JoinAttempt, member_id: str) -> tuple[ConsumerMember, str | None]:
-    """The member that joins, and whose place it takes if it has the instance id of another."""
+    """The joining member, and the member that it replaces if the instance id was in use."""
     instance_id = attempt.group_instance_id
     if instance_id is None:
         return group.members.get(member_id) or ConsumerMember(member_id), None
@@ -180,7 +180,7 @@ def heartbeat(
 
 
 def _is_waiting(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether others still have some of what the member is to get."""
+    """Whether other members still own partitions that are assigned to this member."""
     return any(
         not member.owns(topic, partition) and group.owner(topic, partition) is not None
         for topic, partitions in group.targets.get(member.member_id, {}).items()
@@ -189,7 +189,7 @@ def _is_waiting(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _await_join(group: ConsumerGroup, member: ConsumerMember) -> list[StartTimer | StopTimer]:
-    """From the first time that a member is told to join again, its time runs."""
+    """Starts the timeout for joining again, when the member is first asked to."""
     if member.member_id in group.awaited:
         return []
     group.awaited.add(member.member_id)
@@ -221,7 +221,7 @@ def _check_generation(member: ConsumerMember, generation_id: int) -> None:
 def leave(
     group: ConsumerGroup, identities: Sequence[tuple[str, str | None]], moment: Moment
 ) -> tuple[Decision, list[int]]:
-    """LeaveGroup of (member id, instance id): a wire code for each. An administrator may name an instance id alone."""
+    """LeaveGroup of (member id, instance id): an error code for each. An administrator may pass only an instance id."""
     leaving: dict[str, None] = {}
     results = []
     for member_id, instance_id in identities:

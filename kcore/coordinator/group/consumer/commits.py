@@ -1,8 +1,8 @@
-"""Who may commit offsets to a consumer group: its members, in their epoch (KIP-848, KIP-1251).
+"""Permission to commit offsets to a consumer group: only members, in their epoch (KIP-848, KIP-1251).
 
-A member that speaks the consumer protocol may still commit in an earlier epoch for the partitions that it has had since
-then at the latest: its commit was on the way when the epoch moved on, and nobody else has had the partition. One other
-partition refuses the whole commit, as with Apache Kafka 4.3.
+A member that uses the consumer protocol may commit in an earlier epoch for partitions that it has owned since that
+epoch: the commit was in flight when the epoch changed, and no other member has owned the partition. If one partition
+does not qualify, the whole commit is refused, as in Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ NO_EPOCH = -1
 def commit_errors(
     group: ConsumerGroup, committer: Committer, places: Collection[TopicPartition], image: MetadataImage
 ) -> dict[TopicPartition, int]:
-    """A wire code for each place that the committer may not commit; empty if it may commit them all."""
+    """An error code for each partition that the committer may not commit; empty if it may commit all."""
     epoch = committer.generation_id
     if epoch < 0 and not group.members:
         return {}
     if committer.is_transactional and epoch == NO_EPOCH and not committer.member_id:
-        # A transactional producer need not say who it is.
+        # A transactional producer may commit without a member id.
         return {}
     member = group.members.get(committer.member_id)
     if member is None:

@@ -1,4 +1,4 @@
-"""What an event in a consumer group comes to: nothing has changed yet, and nothing changes unless it is written."""
+"""The result of an event in a consumer group. The group changes only when its records are written."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Decision:
-    """`records` are to be appended, then applied, all or none; then `response` is the answer.
+    """`records` are appended and then applied, all or none. Then `response` is sent.
 
-    `timers` are started and stopped in any case: one that rings for a member that never came says nothing. The patterns
-    in `regexes` are to be resolved, away from the group's lock, and their topics given to the group. `successor` is the
-    classic group that this one becomes, `must_rebalance` that it begins with a rebalance.
+    `timers` are started and stopped even if the append fails: a timer of an unknown member has no effect. The patterns
+    in `regexes` are matched without the group's lock. `successor` is the classic group that replaces this group, and
+    `must_rebalance` means that it starts with a rebalance.
     """
 
     __slots__ = ("must_rebalance", "records", "regexes", "response", "successor", "timers")
@@ -39,9 +39,9 @@ class Decision:
 
 
 class Moment:
-    """When and in what world an event is: the cluster's metadata, configuration, two clocks in milliseconds.
+    """The environment of an event: cluster metadata, configuration, and two clocks in milliseconds.
 
-    `now_ms` never goes back and is what timers go by; `wall_ms` is what is written.
+    `now_ms` is monotonic, for timers. `wall_ms` is the wall clock, for records.
     """
 
     __slots__ = ("image", "now_ms", "settings", "wall_ms")

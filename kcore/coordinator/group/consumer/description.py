@@ -1,4 +1,4 @@
-"""What ConsumerGroupDescribe says of a group (KIP-848, KIP-1099)."""
+"""The response of ConsumerGroupDescribe for a group (KIP-848, KIP-1099)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _member(group: ConsumerGroup, member: ConsumerMember, image: MetadataImage) 
 
 
 def _rows(partitions: Mapping[bytes, Iterable[int]], image: MetadataImage) -> list[dict[str, Any]]:
-    """Of the topics that there are."""
+    """Partitions of existing topics, as response fields."""
     return [
         {"topic_id": topic, "topic_name": image.topics_by_id[topic].name, "partitions": sorted(held)}
         for topic, held in partitions.items()

@@ -1,6 +1,6 @@
-"""What clients of the classic protocol say and hear in bytes that a classic coordinator only passes on.
+"""Subscriptions and assignments of classic members, which a classic coordinator passes on as opaque bytes.
 
-A consumer group that has such members reads their subscriptions, and writes the assignments that nobody leads them to.
+A consumer group with classic members has no leader: it reads their subscriptions and writes their assignments itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def decoded_subscription(metadata: bytes) -> Message:
-    """What a member's client says of itself. Raises InconsistentGroupProtocolError for bytes that say nothing."""
+    """The decoded subscription of a member. Raises InconsistentGroupProtocolError for unreadable bytes."""
     try:
         return CONSUMER_PROTOCOL_SUBSCRIPTION.decode(metadata)[1]
     except ProtocolError as error:
@@ -26,7 +26,7 @@ def decoded_subscription(metadata: bytes) -> Message:
 
 
 def reported_partitions(subscription: Message, image: MetadataImage) -> ReportedPartitions:
-    """What a client says that it has, of the topics that there are."""
+    """The partitions that a subscription claims to own, of existing topics."""
     found: dict[bytes, list[int]] = {}
     for row in subscription.owned_partitions:
         topic = image.topics.get(row.topic)
@@ -36,7 +36,7 @@ def reported_partitions(subscription: Message, image: MetadataImage) -> Reported
 
 
 def encoded_assignment(owned: OwnedPartitions, metadata: bytes, image: MetadataImage) -> bytes:
-    """What a member has, in the version in which its client wrote `metadata`."""
+    """The encoded assignment of a member, in the version of its `metadata`."""
     rows = [
         {"topic": image.topics_by_id[topic].name, "partitions": sorted(held)}
         for topic, held in owned.items()
@@ -46,7 +46,7 @@ def encoded_assignment(owned: OwnedPartitions, metadata: bytes, image: MetadataI
 
 
 def assignment_version(metadata: bytes) -> int:
-    """The newest version that both sides know; 0 where bytes that were read back name none."""
+    """The newest version that both sides support; 0 if the stored bytes have none."""
     try:
         version = version_of(metadata)
     except ProtocolError:

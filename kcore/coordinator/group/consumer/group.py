@@ -1,11 +1,11 @@
-"""A consumer group as its records say it is (KIP-848, Kafka's `ConsumerGroup`).
+"""ConsumerGroup: the state of a consumer group, built from its records (KIP-848, Kafka's `ConsumerGroup`).
 
     Empty --a member joins--> Assigning --target made--> Reconciling --every member has its target--> Stable
     Dead: its records were deleted
 
-`apply` takes one record, of a decision that was just written or read back at a load, and is the only thing that changes
-members, epochs and targets. Decisions are made beside this (`heartbeat.py`, `removal.py`, `classic_members.py`).
-What is not written is when sessions end, and which patterns are being resolved.
+Only `apply` changes members, epochs and targets. It gets one record: of a decision that was just written, or of the log
+during a load. Decisions are made elsewhere (`heartbeat.py`, `removal.py`, `classic_members.py`).
+Not stored: the deadlines of sessions, and which patterns are being matched.
 """
 
 from __future__ import annotations
@@ -38,20 +38,19 @@ DEAD = "Dead"
 PROTOCOL_TYPE = "consumer"
 FIRST_EPOCH, LAST_EPOCH = 1, 2**31 - 1
 
-# The timers of a member, each by its name and the member's id.
+# Timers of a member: (name, member id).
 SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
 TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
-# One for all groups: an empty group would else keep three empty sets of 216 bytes until it is cleaned up.
+# Shared by all groups: an empty group would otherwise keep three empty sets of 216 bytes.
 NO_NAMES: frozenset[str] = frozenset()
 
 
 class ConsumerGroup:
-    """One group. Members and targets by member id; `static_members` are member ids by instance id. `subscribed_names`
-    are all topics that members subscribe to, `patterns` by what they do so.
+    """One group. Members and targets are by member id, `static_members` are member ids by instance id.
 
-    `deadlines` say when a member's session ends, on the clock of timers; `awaited` are members that were told to join
-    again; `topics_resolved` are the topics that patterns
-    were last held against, None where that is not known.
+    `subscribed_names` are all topics that members subscribe to, `patterns` are their regular expressions. `deadlines`
+    are the ends of members' sessions, on the clock of timers. `awaited` are members that were asked to join again.
+    `topics_resolved` are the topics that patterns were last matched with; None if unknown.
     """
 
     __slots__ = (
@@ -103,12 +102,12 @@ class ConsumerGroup:
 
     @property
     def next_epoch(self) -> int:
-        """The first one comes after the last, which no group gets to but by a foreign record."""
+        """The epoch after the present one. It wraps around, which only a damaged record can cause."""
         return FIRST_EPOCH if self.epoch == LAST_EPOCH else self.epoch + 1
 
     @property
     def state(self) -> str:
-        """As ConsumerGroupDescribe and ListGroups call it."""
+        """The state's name in ConsumerGroupDescribe and ListGroups."""
         if self.is_removed:
             return DEAD
         if not self.members:
@@ -121,31 +120,31 @@ class ConsumerGroup:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody is in it: then it ends with its last offset."""
+        """Whether the group has no members. It is then deleted with its last offset."""
         return not self.members
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
-        """The member that has an instance id."""
+        """The member with an instance id."""
         member_id = self.static_members.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
     def owner(self, topic_id: bytes, partition: int) -> str | None:
-        """The id of the member that has a partition, or has still to give it up."""
+        """The id of the member that owns a partition or still has to revoke it."""
         return self._owners.get(topic_id, {}).get(partition)
 
     def classic_member_ids(self) -> list[str]:
-        """Those that speak the classic protocol."""
+        """Members that use the classic protocol."""
         return [member.member_id for member in self.members.values() if member.uses_classic_protocol]
 
     def current_hash(self, names: frozenset[str], image: MetadataImage) -> int:
-        """The hash of topics as they are now; that of the last call is remembered while no topic changes."""
+        """The hash of the named topics. The last result is cached while no topic changes."""
         if image.topics is not self._hash_topics or (names is not self._hash_names and names != self._hash_names):
             self._hash_value = metadata_hash(names, image)
             self._hash_topics, self._hash_names = image.topics, names
         return self._hash_value
 
     def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
-        """The one that most members ask for."""
+        """The assignor that most members prefer."""
         votes: dict[str, int] = {}
         for member in members:
             if member.server_assignor is not None:
@@ -155,14 +154,14 @@ class ConsumerGroup:
     # --- offsets and the end --------------------------------------------------------------------------------------
 
     def offset_fetch_error(self, member_id: str | None, member_epoch: int) -> int:
-        """Whether a member that is named may read offsets: nobody else needs to be one. The wire code."""
+        """The error code for a request that reads offsets. Only a named member is checked."""
         if member_id is None and member_epoch < 0:
             return codes.NONE
         member = self.members.get(member_id or "")
         return codes.UNKNOWN_MEMBER_ID if member is None else epoch_error(member, member_epoch)
 
     def offset_delete_error(self) -> int:
-        """Offsets may go at any time, except those of topics that are subscribed to."""
+        """0: offsets may be deleted at any time, except those of subscribed topics."""
         return codes.NONE
 
     def subscribes_to(self, topic: str) -> bool:
@@ -170,26 +169,26 @@ class ConsumerGroup:
         return topic in self.subscribed_names
 
     def offset_expiry(self) -> OffsetExpiry:
-        """Offsets go some time after they were committed, while nobody subscribes to their topic."""
+        """Offsets expire some time after their commit if no member subscribes to the topic."""
         return OffsetExpiry(None, self.subscribed_names)
 
     def delete_error(self) -> int:
-        """Whether DeleteGroups may delete it: the wire code."""
+        """The error code of DeleteGroups."""
         return codes.NON_EMPTY_GROUP if self.members else codes.NONE
 
     def tombstones(self) -> list[Record]:
-        """The records that end the group."""
+        """The tombstones that delete the group."""
         return records.group_tombstones(self.group_id, list(self.members), list(self.resolved_regexes))
 
     def end(self, error: int) -> list[Effect]:
-        """Nobody waits for an answer; only timers stop. `error` is for the classic groups' sake."""
+        """Stops all timers. No request waits here, so that `error` is unused: classic groups need it."""
         self.is_removed = True
         return [StopTimer((kind, member_id)) for member_id in self.members for kind in TIMERS]
 
     # --- records ----------------------------------------------------------------------------------------------------
 
     def apply(self, kind: int, key: Message, value: Message | None) -> None:
-        """One record as `records.decode` gives it. A tombstone of what is not there says nothing."""
+        """Applies one record of `records.decode`. A tombstone without a value to delete has no effect."""
         if kind == records.GROUP_EPOCH:
             self._apply_epoch(value)
         elif kind == records.MEMBER:
@@ -286,7 +285,7 @@ class ConsumerGroup:
 
 
 def names_of(members: Iterable[ConsumerMember], resolved: Mapping[str, ResolvedRegex]) -> frozenset[str]:
-    """Every topic that one of these subscribes to, by name or pattern."""
+    """All topics that these members subscribe to, by name or pattern."""
     names: set[str] = set()
     for member in members:
         names |= topic_names(member, resolved)
@@ -294,13 +293,13 @@ def names_of(members: Iterable[ConsumerMember], resolved: Mapping[str, ResolvedR
 
 
 def regexes_of(members: Iterable[ConsumerMember]) -> frozenset[str]:
-    """The patterns that these subscribe by."""
+    """The patterns of these members."""
     patterns = {member.subscribed_topic_regex for member in members if member.subscribed_topic_regex}
     return frozenset(patterns) if patterns else NO_NAMES
 
 
 def epoch_error(member: ConsumerMember, epoch: int) -> int:
-    """What a member that is not in this epoch is answered when it reads offsets: the wire code."""
+    """The error code for a member that reads offsets in another epoch."""
     if epoch == member.member_epoch:
         return codes.NONE
     return codes.ILLEGAL_GENERATION if member.uses_classic_protocol else codes.STALE_MEMBER_EPOCH

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: a member joins, stays, changes what it wants, or leaves (KIP-848).
 
-`heartbeat` changes nothing of the group but when the member's session ends: what it decides is written and applied by
-who calls it. Errors and their words are Kafka's `GroupMetadataManager`.
+`heartbeat` changes only the deadline of the member's session. The caller writes and applies the decision. Errors and
+their texts are those of Kafka's `GroupMetadataManager`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FENCED = "The member must abandon all its partitions and rejoin."
 
 
 def check(request: Message, version: int, assignors: Sequence[str]) -> None:
-    """Raises InvalidRequestError or UnsupportedAssignorError for what no group could make sense of."""
+    """Raises InvalidRequestError or UnsupportedAssignorError for a request that is invalid for any group."""
     epoch = request.member_epoch
     if (version >= FIRST_WITH_CLIENT_MADE_ID or epoch > 0 or epoch == LEAVE_EPOCH) and not request.member_id.strip():
         raise errors.InvalidRequestError("MemberId can't be empty.")
@@ -69,7 +69,7 @@ def _check_join(request: Message) -> None:
 
 
 def failure(error: errors.KafkaError) -> dict[str, Any]:
-    """The answer that an error gives."""
+    """The response fields for an error."""
     return {"error_code": error.code, "error_message": str(error)}
 
 
@@ -82,9 +82,9 @@ def heartbeat(
     moment: Moment,
     is_connected: bool = True,
 ) -> Decision:
-    """A checked request; `member_id` is the member's, made up for one that has none. Raises KafkaError.
+    """Handles a checked request. `member_id` is the member's, or a new one. Raises KafkaError.
 
-    One whose client has closed its connection extends no session, as with `Group.heartbeat`.
+    If the client has closed its connection, the session is not extended, as with `Group.heartbeat`.
     """
     if request.member_epoch < 0:
         return _leave(group, request, moment)
@@ -113,7 +113,7 @@ def heartbeat(
 
 
 def reported_partitions(rows: list[Message] | None) -> ReportedPartitions | None:
-    """What a member says that it has; None when it does not say."""
+    """The partitions that the request says the member owns; None if it does not say."""
     return None if rows is None else {bytes(row.topic_id): row.partitions for row in rows}
 
 
@@ -127,7 +127,7 @@ def _check_size(group: ConsumerGroup, member_id: str, max_size: int) -> None:
 def _find(
     group: ConsumerGroup, request: Message, member_id: str, reported: ReportedPartitions | None
 ) -> tuple[ConsumerMember, str | None]:
-    """The member that a request is from, and whose place it takes if it is a static member that came back."""
+    """The member of the request, and the member that it replaces if a static member has returned."""
     if request.instance_id is None:
         member = group.members.get(member_id)
         if member is None:
@@ -154,12 +154,12 @@ def _find(
 
 
 def unknown_member(group: ConsumerGroup, member_id: str) -> errors.KafkaError:
-    """Nobody of that id is in the group."""
+    """The error for a member id that is not in the group."""
     return errors.UnknownMemberIdError(f"Member {member_id} is not a member of group {group.group_id}.")
 
 
 def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
-    """The member with an instance id, which must have this member id too."""
+    """The static member with an instance id. Raises an error if its member id differs."""
     static = group.static_member(instance_id)
     if static is None:
         raise errors.UnknownMemberIdError(f"Instance id {instance_id} is unknown.")
@@ -171,7 +171,7 @@ def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Con
 
 
 def _check_epoch(member: ConsumerMember, epoch: int, reported: ReportedPartitions | None) -> None:
-    """An answer that was lost excuses the previous epoch, for who has no more than it may have now."""
+    """The previous epoch is accepted after a lost response, if the member owns no more than its present partitions."""
     if epoch == member.member_epoch or epoch == JOIN_EPOCH:
         return
     if epoch > member.member_epoch:
@@ -196,7 +196,7 @@ def _is_within(reported: ReportedPartitions | None, member: ConsumerMember) -> b
 
 
 def replacement(group: ConsumerGroup, old_id: str, member: ConsumerMember) -> list[records.Record]:
-    """A member takes over what one of the same instance id had."""
+    """The member with the state of the static member that it replaces."""
     return [
         *records.member_tombstones(group.group_id, old_id),
         records.member(group.group_id, member),
@@ -206,7 +206,7 @@ def replacement(group: ConsumerGroup, old_id: str, member: ConsumerMember) -> li
 
 
 def _updated(member: ConsumerMember, request: Message, client_id: str, client_host: str) -> ConsumerMember:
-    """What a request does not say stays; the same member if nothing is new."""
+    """The member with the request's values; the same object if nothing has changed."""
     said = {
         "instance_id": request.instance_id,
         "rack_id": request.rack_id,
@@ -230,7 +230,7 @@ def _updated(member: ConsumerMember, request: Message, client_id: str, client_ho
 
 
 def _is_full(request: Message) -> bool:
-    """Whether the member said everything, as it does when it joins and after any error."""
+    """Whether the request has all fields, as after a join or an error."""
     has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     says_all = has_subscription and request.topic_partitions is not None
     return request.member_epoch == JOIN_EPOCH or (request.rebalance_timeout_ms != NO_REBALANCE_TIMEOUT and says_all)
@@ -251,6 +251,6 @@ def _leave(group: ConsumerGroup, request: Message, moment: Moment) -> Decision:
     member = static_member(group, request.instance_id, request.member_id)
     if request.member_epoch == LEAVE_EPOCH:
         return remove(group, [member.member_id], moment, response)
-    # A static member that will be back keeps its place and partitions for as long as its session lasts.
+    # A static member that leaves temporarily keeps its partitions until its session expires.
     away = member.replaced(member_epoch=STATIC_LEAVE_EPOCH, pending_revocation={})
     return Decision([records.current(group.group_id, away)], response)

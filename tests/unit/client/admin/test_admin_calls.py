@@ -126,7 +126,7 @@ def test_results_come_as_they_were_asked_for(cluster: ScriptedCluster, admin: Ad
     created = admin.create_topics([NewTopic("a"), NewTopic("b"), NewTopic("c")])
     assert list(created) == ["a", "b", "c"]
     assert {name: str(failure) for name, failure in failures(created).items()} == {
-        "b": "b: the broker's answer does not speak of it"
+        "b": "b: the broker's response does not contain it"
     }
 
 
@@ -187,7 +187,7 @@ def test_a_broker_that_knows_no_topic_ids_is_named_as_such(cluster: ScriptedClus
         return {"error_code": 0, "api_keys": [{"api_key": 3, "min_version": 0, "max_version": 9}]}
 
     cluster.peers[0].answers[apis.API_VERSIONS.key] = old_versions
-    with pytest.raises(UnsupportedByBroker, match="too old to know topics by their ids"):
+    with pytest.raises(UnsupportedByBroker, match="too old for topic ids"):
         admin.describe_topics_by_id([b"\x01" * 16])
 
 

@@ -25,7 +25,7 @@ def test_servers_are_read(servers: str | list[str], parsed: list[tuple[str, int]
 
 @pytest.mark.parametrize("servers", ["", "a:", "a:b", ":9092", "a:0", "a:65536", "a:-1", "a:9092,"])
 def test_what_is_no_server_is_named(servers: str) -> None:
-    with pytest.raises(InvalidSetting, match="a server is written HOST:PORT"):
+    with pytest.raises(InvalidSetting, match="Write it as HOST:PORT"):
         parse_servers(servers)
 
 

@@ -139,15 +139,18 @@ def immediate(data: bytes) -> Script:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n", "a response of 1213486160 bytes: this is not a Kafka broker's port"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\n",
+            "a response of 1213486160 bytes is too large. Is this the port of a Kafka broker?",
+        ),
         (b"\x15\x03\x01\x00\x02\x02\x50", "a response of 352518400 bytes"),
         (b"\xff\xff\xff\xff", "a response of -1 bytes"),
-        (framed(b""), "unreadable header of the answer to ApiVersions"),
-        (framed(b"\0\0\0"), "unreadable header of the answer to ApiVersions"),
+        (framed(b""), "unreadable header of the response to ApiVersions"),
+        (framed(b"\0\0\0"), "unreadable header of the response to ApiVersions"),
         (framed(b"\0\0\0\1"), "unreadable ApiVersions response"),
         (framed(b"\0\0\0\1\0\0\x05\0"), "unreadable ApiVersions response"),
         (framed(b"\0\0\0\1\0\0\xff\xff\xff\xff\x0f"), "unreadable ApiVersions response"),
-        (framed(versions_response(3, 7)), "answer 7 where 1 was due"),
+        (framed(versions_response(3, 7)), "a response with correlation id 7 instead of 1"),
         (framed(versions_response(3, 1, error=29)), "ApiVersions: "),
     ],
 )
@@ -178,12 +181,12 @@ def after_negotiation(*answers: bytes) -> Script:
     [
         (b"\x7f\xff\xff\xff", "a response of 2147483647 bytes"),
         (b"\x80\0\0\0", "a response of -2147483648 bytes"),
-        (framed(b"\0\0"), "unreadable header of the answer to Metadata"),
-        (framed(b"\0\0\0\2"), "unreadable header of the answer to Metadata"),
-        (framed(b"\0\0\0\2\x01\x05"), "unreadable header of the answer to Metadata"),
+        (framed(b"\0\0"), "unreadable header of the response to Metadata"),
+        (framed(b"\0\0\0\2"), "unreadable header of the response to Metadata"),
+        (framed(b"\0\0\0\2\x01\x05"), "unreadable header of the response to Metadata"),
         (framed(b"\0\0\0\2\0\1\2\3"), "unreadable Metadata response"),
-        (framed(metadata_response(12, 3, "early")), "answer 3 where 2 was due"),
-        (framed(metadata_response(12, 1, "late")), "answer 1 where 2 was due"),
+        (framed(metadata_response(12, 3, "early")), "a response with correlation id 3 instead of 2"),
+        (framed(metadata_response(12, 1, "late")), "a response with correlation id 1 instead of 2"),
     ],
 )
 def test_what_is_no_answer_to_a_request(threaded: bool, data: bytes, reason: str) -> None:
@@ -206,8 +209,8 @@ def test_answers_out_of_order_end_the_connection_and_all_its_requests() -> None:
         outcomes = [ask(asking, name) for name in "abc"]
         settle(asking, *outcomes)
         assert outcomes[0].response is not None
-        ended(outcomes[1], BrokerUnreachable, "answer 4 where 3 was due")
-        ended(outcomes[2], BrokerUnreachable, "answer 4 where 3 was due")
+        ended(outcomes[1], BrokerUnreachable, "a response with correlation id 4 instead of 3")
+        ended(outcomes[2], BrokerUnreachable, "a response with correlation id 4 instead of 3")
 
 
 def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
@@ -244,9 +247,9 @@ def test_silence_is_a_timeout_and_ends_what_was_asked_behind_it(threaded: bool) 
         patient = ask(asking, "patient")
         hasty = ask(asking, "hasty", timeout_ms=300.0)
         settle(asking, patient, hasty)
-        ended(hasty, ClientTimeout, "no answer to Metadata in time")
+        ended(hasty, ClientTimeout, "no response to Metadata in time")
         # The broker's answer to this one can no longer be told from the other's.
-        ended(patient, BrokerUnreachable, "no answer in time to Metadata")
+        ended(patient, BrokerUnreachable, "no response in time to Metadata")
         again = ask(asking, "again")
         settle(asking, again)
         assert again.response is not None

@@ -57,9 +57,9 @@ def test_the_newest_version_of_both_sides_is_spoken(threaded: bool) -> None:
         assert asking.version_of(node(peer), apis.METADATA) == 5
         assert asking.request(apis.METADATA, fields("old")).cluster_id == "old"
         assert [version for key, version, _ in peer.requests if key == apis.METADATA.key] == [5]
-        with pytest.raises(UnsupportedByBroker, match="the broker speaks Fetch 30 to 40, this client"):
+        with pytest.raises(UnsupportedByBroker, match="the broker supports Fetch 30 to 40, the client"):
             asking.version_of(node(peer), apis.FETCH)
-        with pytest.raises(UnsupportedByBroker, match="does not know Produce"):
+        with pytest.raises(UnsupportedByBroker, match="does not support Produce"):
             asking.request(apis.PRODUCE, {}, node(peer))
         assert asking.versions_of(node(peer)) == {1: (30, 40), 3: (1, 5), 18: (0, 2)}
 
@@ -269,7 +269,7 @@ def test_an_asker_may_say_which_versions_it_can_read(peer: ScriptedPeer) -> None
         outcome = Outcome()
         asking.send(node(peer), apis.METADATA, made_for, outcome, min_version=14, max_version=20)
         assert isinstance(outcome.error, UnsupportedByBroker)
-        assert "the broker speaks Metadata 0 to 13, this client 14 to 20" in str(outcome.error)
+        assert "the broker supports Metadata 0 to 13, the client 14 to 20" in str(outcome.error)
     assert made == [13, 8, 13]
 
 

@@ -1,7 +1,7 @@
 """Server-side assignors of consumer groups, by the name that a member asks for (`group.consumer.assignors`).
 
-An assignor is a pure function of what members subscribe to and have as target now, and of how many partitions topics
-have. Every partition of a topic that somebody subscribes to goes to exactly one subscriber.
+An assignor is a pure function of the members' subscriptions, their present targets and the topics' partition counts.
+Every partition of a subscribed topic is assigned to exactly one of its subscribers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 UNIFORM = "uniform"
 RANGE = "range"
 
-# What Kafka's configuration calls them, by class or by name.
+# Names in Kafka's configuration: the class or the short name.
 NAMES = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": UNIFORM,
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": RANGE,
@@ -28,7 +28,7 @@ NAMES = {
 
 
 def assignor_named(name: str) -> Assignor:
-    """The function of one of NAMES."""
+    """The assignor for one of NAMES."""
     if name == RANGE:
         from kcore.coordinator.group.consumer.assignors import range as by_range
 

@@ -1,7 +1,7 @@
-"""The range assignor: of each topic every subscriber gets one run of partitions (Kafka's `RangeAssignor`).
+"""The range assignor: each subscriber gets one range of partitions of each topic (Kafka's `RangeAssignor`).
 
-Members stand in one order for all topics, static ones first and by their instance id, so that topics of as many
-partitions are divided alike (which joins of streams need) and a static member's place outlives its member id.
+The order of members is the same for all topics: static members first, by instance id. So topics with equal partition
+counts are divided alike, as joins of streams need, and a static member keeps its place under another member id.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def assign(members: Mapping[str, Subscriber], topics: Mapping[bytes, int]) -> dict[str, Assignment]:
-    """Partitions by topic for every member; `topics` has the number of partitions of each topic subscribed to."""
+    """Partitions by topic for each member. `topics` has the partition count of each subscribed topic."""
     order = sorted(members, key=lambda member_id: _place(member_id, members[member_id].instance_id))
     assigned: dict[str, dict[bytes, frozenset[int]]] = {member_id: {} for member_id in members}
     for topic, count in topics.items():

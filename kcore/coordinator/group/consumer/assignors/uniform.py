@@ -1,8 +1,8 @@
-"""The uniform assignor: as even as can be, and as little moved as that allows (Kafka's `UniformAssignor`).
+"""The uniform assignor: balances partitions and moves as few as possible (Kafka's `UniformAssignor`).
 
-Where all members subscribe to the same topics, their numbers of partitions differ by one at most, and no more
-partitions move than evenness asks for. Where they do not, members keep what they may, free partitions go to the
-subscriber that has least, and then partitions move from who has more to who has less by at least two, until none can.
+With equal subscriptions, the members' partition counts differ by at most one, and only the moves that this needs are
+made. With different subscriptions, members keep the partitions they may keep, free partitions go to the subscriber with
+the fewest, and then partitions move between members whose counts differ by at least two until no such move is left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def assign(members: Mapping[str, Subscriber], topics: Mapping[bytes, int]) -> dict[str, Assignment]:
-    """Partitions by topic for every member; `topics` has the number of partitions of each topic subscribed to."""
+    """Partitions by topic for each member. `topics` has the partition count of each subscribed topic."""
     if not members:
         return {}
     kept = _still_allowed(members, topics)
@@ -42,7 +42,7 @@ def by_topic(partitions: Iterable[Partition]) -> Assignment:
 
 
 def _still_allowed(members: Mapping[str, Subscriber], topics: Mapping[bytes, int]) -> dict[str, list[Partition]]:
-    """What members have as target, less what they gave up, what is gone, and what somebody before them has too."""
+    """Each member's target less partitions that it cannot keep: unsubscribed, deleted, or kept by another member."""
     taken: set[Partition] = set()
     kept: dict[str, list[Partition]] = {}
     for member_id, member in members.items():
@@ -69,7 +69,7 @@ def _unassigned(kept: Mapping[str, list[Partition]], topics: Mapping[bytes, int]
 
 
 def _even_out(kept: dict[str, list[Partition]], topics: Mapping[bytes, int]) -> None:
-    """Same subscriptions: everybody gets the quota, and as many as it takes one more, first those that have more."""
+    """Equal subscriptions: each member gets the quota, and members that have more already share the rest."""
     quota, extra = divmod(sum(topics.values()), len(kept))
     limits = dict.fromkeys(kept, quota)
     by_need = sorted(kept, key=lambda member_id: len(kept[member_id]) <= quota)
@@ -85,7 +85,7 @@ def _even_out(kept: dict[str, list[Partition]], topics: Mapping[bytes, int]) -> 
 
 
 def _subscribers(members: Mapping[str, Subscriber], topics: Mapping[bytes, int]) -> dict[bytes, list[str]]:
-    """The members of each topic; topics with few of them first, since those leave less of a choice."""
+    """The subscribers of each topic; topics with few subscribers first, since they leave fewer choices."""
     found: dict[bytes, list[str]] = {topic: [] for topic in topics}
     for member_id, member in members.items():
         for topic in member.topics:
@@ -110,7 +110,7 @@ def _give_to_the_least_laden(
 
 
 def _balance(members: Mapping[str, Subscriber], kept: dict[str, list[Partition]], topics: Mapping[bytes, int]) -> None:
-    """Every move makes the sum of squares of what members have smaller, so that this ends."""
+    """Terminates: every move reduces the sum of squares of the members' partition counts."""
     subscribers = _subscribers(members, topics)
     has_moved = True
     while has_moved:
@@ -121,7 +121,7 @@ def _balance(members: Mapping[str, Subscriber], kept: dict[str, list[Partition]]
 
 
 def _move_one(topic: bytes, member_ids: list[str], kept: dict[str, list[Partition]]) -> bool:
-    """Moves partitions of a topic from the most laden member that has some to the least laden subscriber."""
+    """Moves partitions of a topic from the owner with the most partitions to the subscriber with the fewest."""
     if len(member_ids) < 2:
         return False
     by_load = sorted(member_ids, key=lambda member_id: len(kept[member_id]))
