@@ -41,7 +41,7 @@ def failure_text(failure: Failure) -> str:
 
         return lookup_error_text(detail)
     if kind == SIZE:
-        return f"a response of {detail} bytes is too large. Is this the port of a Kafka broker?"
+        return f"a response of {detail} bytes is not acceptable. Is this the port of a Kafka broker?"
     if kind == CORRELATION:
         return f"a response with correlation id {detail} instead of {due}"
     if kind in (HEADER, REQUEST_TIMEOUT):

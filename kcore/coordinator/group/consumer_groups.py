@@ -1,7 +1,7 @@
-"""The consumer groups of a shard (KIP-848): makes groups, writes what they decide, applies it, starts timers.
+"""ConsumerGroups: a shard's consumer groups (KIP-848). Writes and applies their decisions, and starts their timers.
 
-Concurrency: everything here runs under the shard's lock, but for the matching of patterns with names of topics, which
-takes its time on a handler thread and comes back as an event of its own.
+Concurrency: everything runs under the shard's lock, except matching patterns with topic names: that runs on a handler
+thread, and its result is an event of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOG = get_logger("kcore.coordinator.group")
 
 
 class ConsumerGroups:
-    """The side of a shard that serves consumer groups; they stand in the shard's table with the classic ones."""
+    """The part of a shard that serves consumer groups, which share the shard's table with classic groups."""
 
     __slots__ = ("_shard", "_surroundings")
 
@@ -48,7 +48,7 @@ class ConsumerGroups:
         self._surroundings = surroundings
 
     def moment(self, group_id: str) -> Moment:
-        """What is so now, for one group."""
+        """The environment of an event in a group."""
         surroundings = self._surroundings
         return Moment(
             surroundings.image,
@@ -60,7 +60,7 @@ class ConsumerGroups:
     def heartbeat(
         self, request: Message, member_id: str, client_id: str, client_host: str, is_connected: bool
     ) -> dict[str, Any]:
-        """ConsumerGroupHeartbeat: the fields of the answer."""
+        """ConsumerGroupHeartbeat: the response fields."""
         moment = self.moment(request.group_id)
         try:
             group, before = self._group_for(request, moment)
@@ -71,7 +71,7 @@ class ConsumerGroups:
         return {"error_code": error_code} if error_code else decision.response
 
     def _group_for(self, request: Message, moment: Moment) -> tuple[ConsumerGroup, list[Pair]]:
-        """The group, and what has to be written for it to be one. Raises GroupIdNotFoundError."""
+        """The group, and the records that create it. Raises GroupIdNotFoundError."""
         group = self._shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group, []
@@ -93,14 +93,14 @@ class ConsumerGroups:
         return describe(group, surroundings.consumer_settings.assignors[0], surroundings.image)
 
     def carry_out(self, group: ConsumerGroup, decision: Decision, before: Sequence[Pair] = ()) -> int:
-        """Writes and applies what was decided, starts and stops timers; the wire code of the writing.
+        """Writes and applies a decision, starts and stops timers. Returns the error code of the append.
 
-        `before` is written with it and made the group what it is: a group that is new to the shard has it applied.
+        `before` are the records that created the group. They are written first, and applied already.
         """
         written = [*before, *decision.records]
         error = self._shard.append(written) if written else codes.NONE
         if error:
-            # A timer of a member that is kept rings all the same, and finds that nothing has happened.
+            # Members are unchanged. Their timers expire and find nothing to do.
             self._shard.change_timers(group, decision.timers)
             return error
         if self._shard.groups.get(group.group_id) is not group:
@@ -116,7 +116,7 @@ class ConsumerGroups:
         return error
 
     def _take_the_place_of_a_classic_group(self, group: ConsumerGroup) -> None:
-        """Who waits for an answer of the classic group's joins again, here."""
+        """Replaces a classic group, whose waiting members have to join again."""
         before: Group | ConsumerGroup | None = self._shard.groups.pop(group.group_id, None)
         if before is not None:
             self._shard.end_quietly(before)
@@ -126,7 +126,7 @@ class ConsumerGroups:
     # --- classic members --------------------------------------------------------------------------------------------
 
     def join(self, group: ConsumerGroup, attempt: JoinAttempt) -> None:
-        """JoinGroup: answered now."""
+        """JoinGroup, answered at once."""
         try:
             decision = classic_members.join(group, attempt, self.moment(group.group_id))
             error_code = self.carry_out(group, decision) or decision.response["error_code"]
@@ -140,7 +140,7 @@ class ConsumerGroups:
             self._shard.answer(attempt.token, decision.response)
 
     def sync(self, group: ConsumerGroup, attempt: SyncAttempt) -> None:
-        """SyncGroup: answered now."""
+        """SyncGroup, answered at once."""
         try:
             decision = classic_members.sync(group, attempt, self.moment(group.group_id))
             error_code = self.carry_out(group, decision) or decision.response["error_code"]
@@ -151,7 +151,7 @@ class ConsumerGroups:
     def classic_heartbeat(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, is_connected: bool
     ) -> int:
-        """Heartbeat: the wire code."""
+        """Heartbeat: the error code."""
         try:
             decision = classic_members.heartbeat(
                 group, member_id, instance_id, generation_id, self.moment(group.group_id), is_connected
@@ -161,7 +161,7 @@ class ConsumerGroups:
         return self.carry_out(group, decision) or int(decision.response["error_code"])
 
     def leave(self, group: ConsumerGroup, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
-        """LeaveGroup of (member id, instance id): the wire code of the request, and one for each."""
+        """LeaveGroup of (member id, instance id): the error code of the request, and one for each member."""
         decision, results = classic_members.leave(group, members, self.moment(group.group_id))
         error = self.carry_out(group, decision)
         return (error, []) if error else (codes.NONE, results)
@@ -169,7 +169,7 @@ class ConsumerGroups:
     # --- timers -----------------------------------------------------------------------------------------------------
 
     def on_timer(self, group: ConsumerGroup, name: tuple[str, ...]) -> None:
-        """A timer of the group rang."""
+        """A timer of the group expired."""
         kind, member_id = name
         decision = removal.on_timer(group, name, self.moment(group.group_id))
         if decision.records:
@@ -181,11 +181,11 @@ class ConsumerGroups:
                 *(member_id, group.group_id, kind),
             )
         if self.carry_out(group, decision):
-            # What could not be written has not happened, and is tried again.
+            # Not written: try again.
             self._shard.change_timers(group, removal.try_again(name))
 
     def loaded(self, group: ConsumerGroup) -> None:
-        """A group that was read back is served from now on."""
+        """Adds a group of the log, and starts its timers."""
         self._shard.groups[group.group_id] = group
         self.carry_out(group, removal.on_loaded(group, self.moment(group.group_id)))
 

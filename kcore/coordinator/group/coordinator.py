@@ -1,10 +1,10 @@
-"""The group coordinator (Kafka's `GroupCoordinatorService`): which shard serves a group, loading and unloading.
+"""GroupCoordinator: finds the shard of a group, loads and unloads shards (Kafka's `GroupCoordinatorService`).
 
-A partition of `__consumer_offsets` that this broker leads is a shard. It is announced as soon as the leadership is
-known, and answers COORDINATOR_LOAD_IN_PROGRESS until its records have been read back; what belongs to a partition led
-elsewhere is answered NOT_COORDINATOR.
+Each partition of `__consumer_offsets` that this broker leads has a shard. It is announced when the leadership is known,
+and answers COORDINATOR_LOAD_IN_PROGRESS until its records are loaded. Requests for groups of other partitions are
+answered NOT_COORDINATOR.
 
-Concurrency: the table of shards has a lock, under which nothing is taken; a shard has its own (`shard.py`).
+Concurrency: the table of shards has a lock, and no other lock is taken under it. Each shard has its own (`shard.py`).
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ NO_EPOCH = -1
 class GroupCoordinator:
     """Serves the groups whose partition of `__consumer_offsets` this broker leads.
 
-    `timer` runs callables on handler threads; `now_ms` is the wall clock, `steady_ms` one that never goes back: that of
-    `sessions` if none is given. `aside` hears of appends that wait for the device. Processors may answer heartbeats by
-    themselves, from `sessions`.
+    `timer` runs callables on handler threads. `now_ms` is the wall clock, `steady_ms` a monotonic clock. Default: that
+    of `sessions`. `aside` is called by appends that wait for the device. Processors may answer heartbeats from
+    `sessions`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class GroupCoordinator:
         steady_ms: Callable[[], int] | None = None,
         aside: Aside | None = None,
     ) -> None:
-        # What is configured counts until there is a topic, which keeps its number of partitions.
+        # The configured number, until the topic exists: it keeps its number of partitions.
         self._partition_count = config.number("offsets.topic.num.partitions")
         self._min_session_timeout_ms = config.number("group.min.session.timeout.ms")
         self._max_session_timeout_ms = config.number("group.max.session.timeout.ms")
@@ -74,27 +74,27 @@ class GroupCoordinator:
         self.sessions = SessionTable(now_ms())
         self._surroundings = Surroundings(config, timer, self.sessions, steady_ms or self.sessions.now_ms, now_ms)
         self.counts = self._surroundings.counts
-        self._lock = Lock()  # guards the next
+        self._lock = Lock()  # guards `_shards`
         self._shards: dict[int, GroupShard] = {}
         self._elsewhere = GroupShard(self._surroundings, codes.NOT_COORDINATOR)
 
     # --- partitions of __consumer_offsets ---------------------------------------------------------------------------
 
     def partition_for(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` that a group belongs to."""
+        """The partition of `__consumer_offsets` for a group."""
         return partition_for(group_id, self._partition_count)
 
     def announce(self, index: int, partition_count: int) -> None:
-        """A partition, one of so many, is about to be loaded."""
+        """Announces a partition that will be loaded; `partition_count` is that of the topic."""
         with self._lock:
             self._partition_count = partition_count
             self._shards[index] = GroupShard(self._surroundings)
 
     def load(self, partition: Partition) -> None:
-        """Reads the records of an announced partition back; its groups are served from then on.
+        """Loads the records of an announced partition and starts to serve its groups.
 
-        What cannot be read to its end is not served at all: a group that went on from an older commit would read
-        twice, and overwrite the newer one.
+        A partition that cannot be read to its end is not served: a group would continue from an older commit, read
+        records twice, and overwrite the newer commit.
         """
         shard = self._shards.get(partition.index)
         if shard is None:
@@ -134,7 +134,7 @@ class GroupCoordinator:
                 del self._shards[index]
 
     def unload(self, index: int) -> None:
-        """The partition is no longer ours; its groups end on a handler thread, since the caller may hold any lock."""
+        """Unloads a partition. Its groups end on a handler thread, since the caller may hold any lock."""
         with self._lock:
             shard = self._shards.pop(index, None)
         if shard is not None:
@@ -143,7 +143,7 @@ class GroupCoordinator:
             self._timer.schedule(0, lambda: shard.close(codes.NOT_COORDINATOR))
 
     def clean_up(self) -> None:
-        """Removes expired offsets and groups that are no more; runs each `offsets.retention.check.interval.ms`."""
+        """Removes expired offsets and empty groups. Runs every `offsets.retention.check.interval.ms`."""
         started_ns = time.monotonic_ns()
         count = 0
         for shard in self._all_shards():
@@ -155,11 +155,11 @@ class GroupCoordinator:
             LOG.info("Removed %d expired offsets in %d ms", count, (time.monotonic_ns() - started_ns) // 1_000_000)
 
     def coordinates(self, index: int) -> bool:
-        """Whether this partition's groups are served here, at the latest when its records have been read back."""
+        """Whether this broker serves the partition's groups, now or after loading them."""
         return index in self._shards
 
     def _shard(self, group_id: str) -> GroupShard:
-        """The group's shard; one that refuses everything for a group of another broker's."""
+        """The group's shard, or one that refuses all requests if another broker serves the group."""
         return self._shards.get(self.partition_for(group_id), self._elsewhere)
 
     def _all_shards(self) -> list[GroupShard]:
@@ -178,11 +178,11 @@ class GroupCoordinator:
         can_skip_assignment: bool,
         is_connected: bool = True,
     ) -> None:
-        """JoinGroup; `needs_member_id`: a client new enough is first told its member id (KIP-394),
-        `can_skip_assignment`: and a static leader that comes back is told not to assign (KIP-814).
+        """JoinGroup. `needs_member_id`: the client gets its member id first (KIP-394). `can_skip_assignment`: a
+        returning static leader may be told not to assign (KIP-814).
 
-        A client that has closed its connection (`is_connected` is False) does not join: it would never learn its member
-        id or its generation, and the others would wait for it.
+        A client that has closed its connection (`is_connected` is False) does not join: it would not get its member id
+        or generation, and the other members would wait for it.
         """
         shard = self._shard(request.group_id)
         error = shard.error if request.group_id else codes.INVALID_GROUP_ID
@@ -242,13 +242,13 @@ class GroupCoordinator:
         group_instance_id: str | None,
         is_connected: bool = True,
     ) -> int:
-        """Heartbeat: the wire code."""
+        """Heartbeat: the error code."""
         if not group_id:
             return codes.INVALID_GROUP_ID
         return self._shard(group_id).heartbeat(group_id, member_id, group_instance_id, generation_id, is_connected)
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
-        """LeaveGroup of (member id, instance id): the wire code of the request, and without an error one for each."""
+        """LeaveGroup of (member id, instance id): an error code; without an error one for each member."""
         if not group_id:
             return codes.INVALID_GROUP_ID, []
         return self._shard(group_id).leave(group_id, members)
@@ -258,7 +258,7 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: Message, version: int, client_id: str, client_host: str, is_connected: bool = True
     ) -> Mapping[str, Any]:
-        """ConsumerGroupHeartbeat: the fields of the answer."""
+        """ConsumerGroupHeartbeat: the response fields."""
         from kcore.coordinator.group.consumer.heartbeat import check, failure
 
         try:
@@ -270,13 +270,13 @@ class GroupCoordinator:
         return shard.consumer_heartbeat(request, member_id, client_id, client_host, is_connected)
 
     def describe_consumer(self, group_id: str) -> Mapping[str, Any]:
-        """One group of ConsumerGroupDescribe: its fields."""
+        """One group of ConsumerGroupDescribe: its response fields."""
         if not group_id:
             return {"group_id": group_id, "error_code": codes.INVALID_GROUP_ID}
         return self._shard(group_id).describe_consumer(group_id)
 
     def on_image(self, image: MetadataImage) -> None:
-        """The cluster's metadata changed: consumer groups see it at their next heartbeat."""
+        """Takes new cluster metadata. Consumer groups use it with their next heartbeat."""
         self._surroundings.image = image
 
     # --- offsets ----------------------------------------------------------------------------------------------------
@@ -284,13 +284,13 @@ class GroupCoordinator:
     def commit(
         self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int = NO_RETENTION
     ) -> Results:
-        """OffsetCommit: a wire code for each partition. An empty group id may commit, as in Kafka."""
+        """OffsetCommit: an error code for each partition. The empty group id may commit, as in Kafka."""
         return self._shard(group_id).offsets.commit(group_id, committer, commits, retention_time_ms)
 
     def commit_transactional(
         self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
     ) -> Results:
-        """TxnOffsetCommit: a wire code for each partition."""
+        """TxnOffsetCommit: an error code for each partition."""
         if not group_id:
             return dict.fromkeys(commits, codes.INVALID_GROUP_ID)
         offsets = self._shard(group_id).offsets
@@ -299,7 +299,7 @@ class GroupCoordinator:
     def complete_transaction(
         self, index: int, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
     ) -> int:
-        """WriteTxnMarkers of one producer in a partition of `__consumer_offsets`: writes the marker; the wire code."""
+        """WriteTxnMarkers of one producer in a partition of `__consumer_offsets`: writes the marker. The error code."""
         shard = self._shards.get(index, self._elsewhere)
         return shard.offsets.complete_transaction(producer_id, producer_epoch, coordinator_epoch, is_commit)
 
@@ -311,29 +311,29 @@ class GroupCoordinator:
         member_id: str | None = None,
         member_epoch: int = NO_EPOCH,
     ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
-        """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and where, with
-        `require_stable`, an open transaction may still change it. A consumer group checks a member that is named."""
+        """OffsetFetch: an error code, the offsets (of `places`, or all), and with `require_stable` the partitions that an
+        open transaction may still change. A consumer group checks the member, if one is named."""
         return self._shard(group_id).offsets.fetch(group_id, places, require_stable, member_id, member_epoch)
 
     def delete_offsets(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
-        """OffsetDelete: the wire code of the request, and without an error one for each partition."""
+        """OffsetDelete: the error code of the request; without an error one for each partition."""
         if not group_id:
             return codes.INVALID_GROUP_ID, {}
         return self._shard(group_id).offsets.delete(group_id, places)
 
     def delete_group(self, group_id: str) -> int:
-        """DeleteGroups of one group: the wire code."""
+        """DeleteGroups of one group: the error code."""
         return self._shard(group_id).delete_group(group_id)
 
     def committed_offsets(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
-        """Every group coordinated here with what it has committed, members or not, as it is at the moment."""
+        """All groups of this coordinator with their present offsets, with or without members."""
         everything: list[tuple[str, Mapping[TopicPartition, CommittedOffset]]] = []
         for shard in self._all_shards():
             everything += shard.offsets.committed()
         return everything
 
     def offset_count(self) -> int:
-        """How many offsets have been committed by the groups coordinated here."""
+        """Number of committed offsets of this coordinator's groups."""
         return sum(shard.offsets.count() for shard in self._all_shards())
 
     def group_states(self) -> list[tuple[str, str, int]]:
@@ -347,9 +347,9 @@ class GroupCoordinator:
     # --- what administrators see ------------------------------------------------------------------------------------
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> tuple[int, list[GroupListing]]:
-        """ListGroups: the groups coordinated here, in these states and of these types where any are named.
+        """ListGroups: this coordinator's groups in these states and of these types. Empty: all.
 
-        While one partition is being loaded there is no list, only the wire code that says so.
+        While a partition is loaded, there is only an error code.
         """
         from kcore.coordinator.group.descriptions import listing_filter
 
@@ -363,13 +363,13 @@ class GroupCoordinator:
         return codes.NONE, listed
 
     def describe_classic(self, group_id: str) -> tuple[int, GroupDescription | None, str | None]:
-        """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
+        """DescribeGroups of one group: an error code, the group, and an error message."""
         return self._shard(group_id).describe_classic(group_id)
 
     def forgetting(self, topics: Collection[str]) -> Callable[[], None]:
-        """A call that removes the offsets committed so far for deleted topics (Kafka's `onPartitionsDeleted`).
+        """Returns a call that removes present offsets of deleted topics (Kafka's `onPartitionsDeleted`).
 
-        It may run later, when topics of the same names exist again: what is committed for these stays.
+        It may run after topics of the same names are created again: their commits stay.
         """
         ends = [(shard, shard.offsets.log_end()) for shard in self._all_shards()]
 
@@ -383,6 +383,6 @@ class GroupCoordinator:
 
 
 def new_suffix() -> str:
-    """The random end of a member id, in the form of Java's `UUID.toString`."""
+    """The random end of a member id, in the format of Java's `UUID.toString`."""
     text = uuid.random_uuid().hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

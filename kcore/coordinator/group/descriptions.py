@@ -1,7 +1,7 @@
-"""What administrators are told of groups: lines of ListGroups, and classic groups for DescribeGroups. Pure.
+"""Groups in the responses of ListGroups and DescribeGroups. Pure.
 
-A member's metadata and assignment are told of a stable group only: in between they belong to two generations. A group
-that never had a member, and only keeps offsets, has no protocol type.
+Members' metadata and assignments are included only for stable groups: during a rebalance they belong to different
+generations. A group that has offsets and never had a member has no protocol type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class GroupListing(NamedTuple):
-    """`type` is that of KIP-848: classic or consumer."""
+    """`type` is classic or consumer (KIP-848)."""
 
     group_id: str
     protocol_type: str
@@ -40,7 +40,7 @@ class MemberDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """`protocol_name` and what members say and have are empty unless the group is stable."""
+    """`protocol_name` and members' metadata and assignments are empty unless the group is stable."""
 
     group_id: str
     state: str
@@ -50,14 +50,14 @@ class GroupDescription(NamedTuple):
 
 
 def list_group(group: Group | ConsumerGroup) -> GroupListing:
-    """A group's line in a list."""
+    """A group in ListGroups."""
     if not isinstance(group, Group):
         return GroupListing(group.group_id, CONSUMER, group.state, CONSUMER)
     return GroupListing(group.group_id, group.protocol_type or "", group.state, CLASSIC)
 
 
 def describe_group(group: Group) -> GroupDescription:
-    """Everything that is told of a classic group."""
+    """A classic group in DescribeGroups."""
     is_stable = group.state == STABLE
     protocol_name = (group.protocol_name or "") if is_stable else ""
     members = [
@@ -75,7 +75,7 @@ def describe_group(group: Group) -> GroupDescription:
 
 
 def listing_filter(states: Iterable[str], types: Iterable[str]) -> Callable[[GroupListing], bool]:
-    """Which listings are asked for, in any case; nothing named means all (KIP-518, KIP-848)."""
+    """The groups in these states and of these types, in any case; empty means all (KIP-518, KIP-848)."""
     wanted_states = {state.strip().lower() for state in states}
     wanted_types = {name.strip().lower() for name in types}
 

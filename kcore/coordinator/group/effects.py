@@ -1,4 +1,4 @@
-"""What a group's state machine asks of the world. A shard carries effects out, in order, after each event."""
+"""Effects of a group's state machine. A shard carries them out in order after each event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Reply:
-    """Answer the request that `token` stands for with these response fields."""
+    """Answer the request of `token` with these response fields."""
 
     __slots__ = ("fields", "token")
 
@@ -24,7 +24,7 @@ class Reply:
 
 
 class StartTimer:
-    """Give the event `on_timer(name)` to the group in `delay_ms`; replaces a running timer of that name."""
+    """Call `on_timer(name)` of the group after `delay_ms`. Replaces a running timer of that name."""
 
     __slots__ = ("delay_ms", "name")
 
@@ -37,7 +37,7 @@ class StartTimer:
 
 
 class StopTimer:
-    """Forget the timer of this name, if it runs."""
+    """Stop the timer of this name, if it runs."""
 
     __slots__ = ("name",)
 
@@ -49,9 +49,9 @@ class StopTimer:
 
 
 class Persist:
-    """Append these records, then give the group `on_persisted(event, error, now_ms)` and carry out what follows.
+    """Append these records, then call `on_persisted(event, error, now_ms)` of the group and carry out its effects.
 
-    With an error nothing was kept. `event` is the group's own note of what the records are about.
+    With an error nothing was written. `event` is the group's own description of the records.
     """
 
     __slots__ = ("event", "records")
@@ -65,7 +65,7 @@ class Persist:
 
 
 class Note:
-    """Say in the broker's log what became of a group, and why."""
+    """Log a change of the group and its reason."""
 
     __slots__ = ("text",)
 

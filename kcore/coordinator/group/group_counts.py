@@ -1,6 +1,6 @@
-"""What the group coordinator counts (Kafka's `GroupCoordinatorMetrics`): commits, expired and deleted offsets, loads.
+"""GroupCounts: metrics of the group coordinator (Kafka's `GroupCoordinatorMetrics`).
 
-Shards count under locks of their own and share this, so it has one too, under which nothing is taken.
+Concurrency: shared by all shards. It has a lock of its own, and takes no other lock under it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from threading import Lock
 
 
 class GroupCounts:
-    """Counts since the start; of the times that loading partitions took there is the sum and the longest."""
+    """Counts since the start. For the durations of loads: their sum and the maximum."""
 
     __slots__ = (
         "_lock",
@@ -33,27 +33,27 @@ class GroupCounts:
         self.load_time_max_ms = 0
 
     def count_commits(self, count: int) -> None:
-        """Offsets were committed, in transactions too."""
+        """Counts committed offsets, also of transactions."""
         with self._lock:
             self.offset_commits += count
 
     def count_deletions(self, count: int) -> None:
-        """Offsets were deleted because somebody asked for it."""
+        """Counts offsets that requests deleted."""
         with self._lock:
             self.offset_deletions += count
 
     def count_expirations(self, count: int) -> None:
-        """Offsets have expired."""
+        """Counts expired offsets."""
         with self._lock:
             self.offset_expirations += count
 
     def count_rebalance(self) -> None:
-        """A generation of a classic group was assigned."""
+        """Counts a completed rebalance of a classic group."""
         with self._lock:
             self.completed_rebalances += 1
 
     def count_load(self, elapsed_ms: int) -> None:
-        """A partition was loaded."""
+        """Counts the load of a partition."""
         with self._lock:
             self.loads += 1
             self.load_time_sum_ms += elapsed_ms

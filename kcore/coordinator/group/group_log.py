@@ -1,8 +1,8 @@
-"""One partition of `__consumer_offsets` as a log of records: appends them, and reads them back from the start.
+"""GroupLog: appends records to one partition of `__consumer_offsets` and reads them from the start.
 
-What is appended is in the log, and with `log.flush.group.commit` durable, when an append returns; the caller holds its
-shard's lock for as long, so that memory is changed in the order of the log. Whoever waits for the device stands aside
-meanwhile, so that other handlers work on for other shards.
+When an append returns, its records are in the log, and durable with `log.flush.group.commit`. The caller holds its
+shard's lock during an append, so that memory changes in the order of the log. A handler that waits for the device lets
+another handler run in its place, for other shards.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from kcore.record.decoder import RecordBatch
     from kcore.replication.partition import Partition
 
-LOG_END = 0  # isolation: everything that is in the log
+LOG_END = 0  # isolation: up to the log end offset
 ALL_REPLICAS = -1
-# What is written in one batch where nothing says that it must be one: well below the default max.message.bytes.
+# Size of a batch of independent records: well below the default max.message.bytes.
 PART_BYTES = 1 << 18
 
 APPEND_ERRORS = {
@@ -39,9 +39,8 @@ APPEND_ERRORS = {
 class GroupLog:
     """Appends to and reads from one partition that this broker leads.
 
-    An append answers the wire code, as the client of a group is to see it, and the offset of the first record. `codec`
-    is what records are compressed by (`offsets.topic.compression.codec`), `aside` is told of appends that wait for the
-    device.
+    An append returns the error code for the client, and the offset of the first record. `codec` compresses the records
+    (`offsets.topic.compression.codec`). `aside` is called by appends that wait for the device.
     """
 
     __slots__ = ("_aside", "_codec", "_partition")
@@ -56,7 +55,7 @@ class GroupLog:
 
     @property
     def end_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The log end offset."""
         return self._partition.log.end_offset
 
     def append(self, records: Sequence[Pair], timestamp_ms: int) -> tuple[int, int]:
@@ -66,7 +65,7 @@ class GroupLog:
     def append_transactional(
         self, records: Sequence[Pair], timestamp_ms: int, producer_id: int, producer_epoch: int
     ) -> tuple[int, int]:
-        """Appends records, in one batch, that count once the producer's transaction is committed."""
+        """Appends records of a producer's open transaction in one batch."""
         return self._append(
             encode_batch(
                 records,
@@ -103,9 +102,9 @@ class GroupLog:
         return APPEND_ERRORS.get(outcome.error, outcome.error), outcome.base_offset
 
     def read(self, chunk_bytes: int) -> Iterator[RecordBatch]:
-        """Every batch that is there by now, in order; raises KafkaStorageError where one cannot be read.
+        """All present batches in order. Raises KafkaStorageError for an unreadable one.
 
-        The end may be a gap: a loss of power can take the unsynced tail of a segment and leave the empty one after it.
+        The log may end with a gap: a power loss can truncate a segment and keep the empty one after it.
         """
         offset = self._partition.log.start_offset
         end = self._partition.log.end_offset
@@ -122,7 +121,7 @@ class GroupLog:
 
 
 def in_parts(records: Iterable[Pair], part_bytes: int = PART_BYTES) -> Iterator[list[Pair]]:
-    """Records that need not be kept in one batch, in lists of so many bytes, at least one each."""
+    """Splits independent records into lists of limited size, with at least one record each."""
     part: list[Pair] = []
     size = 0
     for key, value in records:

@@ -1,11 +1,11 @@
-"""A shard's stable groups in the table that processors answer heartbeats from (`session_table.pyx`).
+"""LiveSessions: a shard's stable groups in the table from which processors answer heartbeats (`session_table.pyx`).
 
-What must stay true: a group stands in the table only while it is Stable, with the generation and the members that it
-has; it is taken out, or put in anew, after an event has changed it and before anybody is told of that. With that the
-group learns when its members were heard of, and before the timer of a session is heeded, so that what the table was
-told counts as if the group had been.
+Invariant: a group is in the table only while it is Stable, with its present generation and members. After an event has
+changed the group, it is removed or replaced in the table before any response is sent. The group then gets the times of
+its members' heartbeats, and again before a session timer is handled: a heartbeat that the table answered counts like
+one that the group answered.
 
-Concurrency: under the shard's lock, but for `leave`.
+Concurrency: called under the shard's lock, except `leave`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ OWNERS = count(1)
 
 
 class LiveSessions:
-    """Of one shard."""
+    """The sessions of one shard."""
 
     __slots__ = ("_has_left", "_owner", "_published", "_table")
 
     def __init__(self, table: SessionTable) -> None:
         self._table = table
         self._owner = next(OWNERS)
-        self._published: dict[str, tuple[int, int]] = {}  # generation, and which members: `Members.version`
+        self._published: dict[str, tuple[int, int]] = {}  # generation, `Members.version`
         self._has_left = False
 
     def follow(self, group: Group) -> None:
-        """An event of the group is over: the table says of it what is so now."""
+        """Updates the table after an event of the group."""
         group_id = group.group_id
         present = (group.generation_id, group.members.version) if group.state == STABLE else None
         published = self._published.get(group_id)
@@ -49,18 +49,18 @@ class LiveSessions:
             members = [(member.member_id, member.group_instance_id) for member in group.members.values()]
             self._table.publish(group_id, self._owner, group.generation_id, members)
             if self._has_left:
-                # `leave` may have come before the group stood there.
+                # `leave` may have run before the group was added.
                 self._table.withdraw(group_id, self._owner)
 
     def catch_up(self, group: Group, member_id: str) -> None:
-        """The group learns when a member was last heard of."""
+        """Gives the group the time of a member's last heartbeat."""
         if group.group_id in self._published:
             heard_ms = self._table.heard_ms(group.group_id, member_id)
             if heard_ms is not None:
                 group.heard_of(member_id, heard_ms)
 
     def leave(self) -> None:
-        """The partition is served elsewhere: nothing is answered from the table any more. From any thread."""
+        """Removes the partition's groups from the table. Any thread may call it."""
         self._has_left = True
         for group_id in list(self._published):
             self._table.withdraw(group_id, self._owner)

@@ -1,16 +1,15 @@
-"""One member of a group of the classic protocol (Kafka's `ClassicGroupMember`).
+"""Member: a member of a classic group (Kafka's `ClassicGroupMember`).
 
-Who it is never changes: a member id, and the instance id of a static member (KIP-345). What it says of itself is its
-profile, which each of its joins replaces as a whole.
+Its member id and its instance id (static members, KIP-345) never change. Each JoinGroup replaces its profile.
 """
 
 from __future__ import annotations
 
 
 class MemberProfile:
-    """What a client says of itself in JoinGroup. Never changed once made.
+    """The values of a client's JoinGroup. Immutable.
 
-    `protocols` are (name, metadata) pairs, most preferred first; times are milliseconds.
+    `protocols` are (name, metadata) pairs, most preferred first. Times are milliseconds.
     """
 
     __slots__ = (
@@ -39,22 +38,23 @@ class MemberProfile:
         self.rebalance_timeout_ms = rebalance_timeout_ms
 
     def protocol_names(self) -> set[str]:
-        """The names of what it supports."""
+        """The names of the supported protocols."""
         return {name for name, _ in self.protocols}
 
     def metadata_of(self, protocol: str | None) -> bytes:
-        """Its metadata for the protocol that the group chose."""
+        """The metadata for the group's protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """Its most preferred protocol among those that every member supports."""
+        """The most preferred protocol among `candidates`."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
 class Member:
-    """A member with what it was assigned and which of its requests wait.
+    """A member with its assignment and its waiting requests.
 
-    `awaiting_join` is kept by `Members`, which counts; the session's deadline is a time of the coordinator's clock.
+    Only `Members` sets `awaiting_join`, since it counts the waiting members. The session's deadline is a time of the
+    coordinator's clock.
     """
 
     __slots__ = (
@@ -80,10 +80,10 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What a person knows it by."""
+        """The name for log lines."""
         return self.member_id if self.group_instance_id is None else f"{self.member_id} ({self.group_instance_id})"
 
     @property
     def is_static(self) -> bool:
-        """Whether it has an instance id, and may be away for a while without losing its place."""
+        """Whether the member has an instance id, so that it may restart without a rebalance."""
         return self.group_instance_id is not None

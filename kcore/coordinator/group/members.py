@@ -1,7 +1,7 @@
-"""Who is in a group of the classic protocol: members, static ids, ids handed out, the leader, and the vote.
+"""Members: the members of a classic group, their instance ids, the leader, and the vote for the protocol.
 
-Keeps count of what every join asks for (who waits, which protocols all support), so that a join costs the same in a
-large group as in a small one. Knows nothing of states and answers nobody.
+It counts the waiting members and the protocols that all support, so that a join costs the same in groups of any size.
+It has no states and answers no requests.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Members:
-    """The members of a group by id, in the order in which they came. Nobody comes or goes while his JoinGroup waits.
+    """Members by id, in the order in which they joined. A member is not added or removed while its JoinGroup waits.
 
-    `pending_ids` are member ids handed out and not used yet (KIP-394), `owing_sync` those who have not answered their
-    generation's JoinGroup with a SyncGroup. `version` is another one whenever somebody came or went.
+    `pending_ids` are member ids that were assigned and not used yet (KIP-394). `owing_sync` are the members that have
+    not sent the SyncGroup of this generation. `version` changes when a member is added or removed.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class Members:
         self.owing_sync: set[str] = set()
         self._by_id: dict[str, Member] = {}
         self._static_ids: dict[str, str] = {}  # instance id -> member id
-        self._supporters: dict[str, int] = {}  # protocol -> how many members support it
+        self._supporters: dict[str, int] = {}  # protocol -> number of members that support it
         self._waiting = 0
         self.version = 0
 
@@ -56,7 +56,7 @@ class Members:
         return self._by_id[member_id]
 
     def get(self, member_id: str) -> Member | None:
-        """The member of this id, if there is one."""
+        """The member with this id, or None."""
         return self._by_id.get(member_id)
 
     def values(self) -> ValuesView[Member]:
@@ -66,14 +66,14 @@ class Members:
     # --- coming and going -------------------------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
-        """A member comes in; the first one leads."""
+        """Adds a member. The first one becomes the leader."""
         self.pending_ids.discard(member.member_id)
         if self.leader_id is None:
             self.leader_id = member.member_id
         self._put(member)
 
     def remove(self, member_id: str) -> Member | None:
-        """A member, or an id that was handed out, is here no more; answers the member. Any other takes the lead."""
+        """Removes a member or a pending id. Returns the member. If it was the leader, another member becomes it."""
         self.pending_ids.discard(member_id)
         self.owing_sync.discard(member_id)
         member = self._by_id.get(member_id)
@@ -84,7 +84,7 @@ class Members:
         return member
 
     def replace(self, old: Member, new: Member) -> None:
-        """A static member goes on under another member id, with the lead and the debts of the old one."""
+        """Gives a static member another member id. It keeps the leadership and the owed SyncGroup."""
         self._take(old)
         self._put(new)
         if self.leader_id == old.member_id:
@@ -116,35 +116,35 @@ class Members:
     # --- waiting for a generation -----------------------------------------------------------------------------------
 
     def describe_anew(self, member: Member, profile: MemberProfile) -> None:
-        """A member that joined again has said anew what it is."""
+        """Replaces the profile of a member that joined again."""
         self._count(member.profile, -1)
         member.profile = profile
         self._count(profile, 1)
 
     def wait_for_join(self, member: Member, token: object) -> object | None:
-        """Its JoinGroup waits from now on; answers the one that waited before, which its client has given up."""
+        """The member's JoinGroup waits. Returns the previous waiting request, which its client has abandoned."""
         earlier, member.awaiting_join = member.awaiting_join, token
         self._waiting += earlier is None
         return earlier
 
     def end_waiting_for_join(self, member: Member) -> object | None:
-        """Its JoinGroup waits no more; answers which one, if any."""
+        """The member's JoinGroup does not wait any more. Returns that request, or None."""
         token, member.awaiting_join = member.awaiting_join, None
         self._waiting -= token is not None
         return token
 
     @property
     def waiting_count(self) -> int:
-        """How many wait for the next generation."""
+        """Number of members that wait for the next generation."""
         return self._waiting
 
     @property
     def all_joined(self) -> bool:
-        """Whether everyone known waits for the next generation, those who were only told their id included."""
+        """Whether all members wait for the next generation, and no pending ids are left."""
         return self._waiting == len(self._by_id) and not self.pending_ids
 
     def lead_by_someone_who_joined(self) -> bool:
-        """Sees to it that the leader is one who waits for the next generation; False when nobody waits."""
+        """Makes a member that waits for the next generation the leader. False if no member waits."""
         leader = self._by_id.get(self.leader_id or "")
         if leader is None or leader.awaiting_join is None:
             joined = next((member for member in self._by_id.values() if member.awaiting_join is not None), None)
@@ -155,17 +155,17 @@ class Members:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance may take: the longest that a member allows."""
+        """The maximum of the members' rebalance timeouts."""
         return max((member.profile.rebalance_timeout_ms for member in self._by_id.values()), default=0)
 
     # --- protocols --------------------------------------------------------------------------------------------------
 
     def support_one_of(self, names: Iterable[str]) -> bool:
-        """Whether every member supports one and the same of these protocols."""
+        """Whether all members support one of these protocols."""
         return any(self._supporters.get(name, 0) == len(self._by_id) for name in names)
 
     def choose_protocol(self) -> str:
-        """The protocol most members prefer among those that all support; the earliest voted for wins a tie."""
+        """The protocol with the most votes among those that all members support. The first vote wins a tie."""
         candidates = {name for name, count in self._supporters.items() if count == len(self._by_id)}
         votes: dict[str, int] = {}
         for member in self._by_id.values():
@@ -180,7 +180,7 @@ class Members:
         return None if group_instance_id is None else self._static_ids.get(group_instance_id)
 
     def identity_error(self, member_id: str, group_instance_id: str | None) -> int:
-        """Whether a request may come from this member: an instance id must be known, and belong to this member id."""
+        """The error code for a request's member id and instance id, which must belong together."""
         if group_instance_id is not None:
             current_id = self._static_ids.get(group_instance_id)
             if current_id is not None and current_id != member_id:

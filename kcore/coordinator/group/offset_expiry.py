@@ -1,12 +1,12 @@
-"""Which committed offsets may go: expiry by KIP-211, and the subscriptions that keep offsets from it. Pure.
+"""Expiry of committed offsets (KIP-211). Pure.
 
-An offset whose client asked for a retention of its own goes when that time has come. Any other goes
-`offsets.retention.minutes` after
+An offset with a retention time of its client expires at that time. Any other offset expires `offsets.retention.minutes`
+after
 
-- its group became empty, if the group had members; after its commit, if nobody noted when that was,
+- its group became empty, if the group had members; after its commit, if that time is not known,
 - its commit, if its group never had members, or is stable and no member subscribes to its topic.
 
-While members are about to agree on a generation nothing goes, nor what an open transaction may still overwrite.
+Offsets do not expire during a rebalance, or while an open transaction may overwrite them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_NOTED = -1
 
 
 class OffsetExpiry:
-    """When a group's offsets go: counted from `since_ms` (None: from each commit), except of `kept_topics`."""
+    """The retention of a group's offsets begins at `since_ms` (None: at each commit). `kept_topics` do not expire."""
 
     __slots__ = ("kept_topics", "since_ms")
 
@@ -37,7 +37,7 @@ class OffsetExpiry:
         self.kept_topics = kept_topics
 
     def has_expired(self, topic: str, committed: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
-        """Whether an offset is to go by now."""
+        """Whether an offset has expired."""
         if topic in self.kept_topics:
             return False
         if committed.expire_timestamp_ms != NO_EXPIRY:
@@ -47,7 +47,7 @@ class OffsetExpiry:
 
 
 def expiry_of(group: RebalancingGroup) -> OffsetExpiry | None:
-    """How the offsets of a classic group expire; None: not now (Kafka's `ClassicGroup.offsetExpirationCondition`)."""
+    """The expiry of a classic group's offsets; None: not now (Kafka's `ClassicGroup.offsetExpirationCondition`)."""
     if group.protocol_type is None:
         return OffsetExpiry()
     if group.state == EMPTY:
@@ -61,7 +61,7 @@ def expiry_of(group: RebalancingGroup) -> OffsetExpiry | None:
 def expired_places(
     offsets: Offsets, group_id: str, expiry: OffsetExpiry, now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
-    """The places of a group whose offsets are to go."""
+    """The partitions of a group with expired offsets."""
     expired = [
         place
         for place, committed in offsets.of_group(group_id).items()
@@ -74,7 +74,7 @@ def expired_places(
 
 
 def is_subscribed(group: RebalancingGroup, topic: str) -> bool:
-    """Whether members of a classic group read a topic; of consumers nobody can understand it is taken for granted."""
+    """Whether members of a classic group read a topic. Assumed if their subscriptions are unreadable."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
     topics = subscribed_topics(group)
@@ -82,9 +82,9 @@ def is_subscribed(group: RebalancingGroup, topic: str) -> bool:
 
 
 def subscribed_topics(group: RebalancingGroup) -> Set[str] | None:
-    """What the members of a group of consumers subscribe to; None if that cannot be told.
+    """The topics that the members of a group of consumers subscribe to; None if that is not known.
 
-    Subscriptions are read by their version 0, which every version begins with, as Kafka reads them here.
+    Only version 0 of a subscription is read, as in Kafka. Every version begins with it.
     """
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return None

@@ -1,7 +1,6 @@
-"""The committed offsets of a shard: who may commit, read and delete them, and which expire (Kafka's
-`OffsetMetadataManager`).
+"""OffsetManager: a shard's committed offsets: permissions, reads, deletions, expiry (Kafka's `OffsetMetadataManager`).
 
-Concurrency: every event takes the shard's lock; what `shard.py` calls in the course of an event of its own says so.
+Concurrency: every event takes the shard's lock, except the methods at the end, which the shard calls under its lock.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LAST_OFFSET = 2**63 - 1
 
 
 class OffsetManager:
-    """The side of a shard that serves offsets."""
+    """The part of a shard that serves offsets."""
 
     __slots__ = ("_shard", "_store", "_surroundings")
 
@@ -38,19 +37,19 @@ class OffsetManager:
         self._store: OffsetStore | None = None
 
     def open(self, log: GroupLog, offsets: Offsets) -> None:
-        """The shard serves from now on (its lock is held)."""
+        """Starts to serve. Called under the shard's lock."""
         self._store = OffsetStore(log, offsets, self._surroundings.max_metadata_length)
 
     @property
     def _written(self) -> OffsetStore:
-        """There is one while the shard's `error` is 0."""
+        """The offsets and their log, which exist while the shard's `error` is 0."""
         assert self._store is not None
         return self._store
 
     # --- committing -------------------------------------------------------------------------------------------------
 
     def commit(self, group_id: str, committer: Committer, commits: Commits, retention_time_ms: int) -> Results:
-        """OffsetCommit: a wire code for each partition."""
+        """OffsetCommit: an error code for each partition."""
         with self._shard.lock:
             allowed, refused = self._allowed(group_id, committer, commits)
             if not allowed:
@@ -63,7 +62,7 @@ class OffsetManager:
     def commit_transactional(
         self, group_id: str, committer: Committer, commits: Commits, producer_id: int, producer_epoch: int
     ) -> Results:
-        """TxnOffsetCommit: a wire code for each partition."""
+        """TxnOffsetCommit: an error code for each partition."""
         with self._shard.lock:
             allowed, refused = self._allowed(group_id, committer, commits)
             if not allowed:
@@ -75,7 +74,7 @@ class OffsetManager:
             return results | refused
 
     def _allowed(self, group_id: str, committer: Committer, commits: Commits) -> tuple[Commits, Results]:
-        """What the committer may commit, and a wire code for each of the rest."""
+        """The permitted commits, and an error code for each other partition."""
         group = self._shard.groups.get(group_id)
         if self._shard.error:
             return {}, dict.fromkeys(commits, self._shard.error)
@@ -84,7 +83,7 @@ class OffsetManager:
 
             refused = commit_errors(group, committer, commits, self._surroundings.image)
             if committer.is_transactional:
-                # Transactional producers know generations only.
+                # Transactional producers have no member epochs.
                 refused = {
                     place: codes.ILLEGAL_GENERATION if error == codes.STALE_MEMBER_EPOCH else error
                     for place, error in refused.items()
@@ -105,12 +104,12 @@ class OffsetManager:
                 committer.is_connected,
             )
         if committer.generation_id < 0:
-            # Offsets kept in Kafka by a client that manages its partitions itself.
+            # The client manages its partitions itself and only stores offsets.
             return codes.NONE
         return codes.GROUP_ID_NOT_FOUND if committer.knows_epochs else codes.ILLEGAL_GENERATION
 
     def _committed(self, group_id: str, results: Results) -> None:
-        """A group that consists of offsets is a group: it is listed, and its offsets expire."""
+        """Creates the group of new offsets: it is listed, and its offsets expire."""
         self._surroundings.counts.count_commits(sum(not error for error in results.values()))
         if group_id not in self._shard.groups and self._written.offsets.has_any(group_id):
             self._shard.make_classic(group_id)
@@ -118,7 +117,7 @@ class OffsetManager:
     def complete_transaction(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool
     ) -> int:
-        """WriteTxnMarkers of one producer: its marker is written, and its offsets count or are gone; the wire code."""
+        """WriteTxnMarkers of one producer: writes the marker and commits or drops its offsets. The error code."""
         with self._shard.lock:
             if self._shard.error:
                 return self._shard.error
@@ -134,7 +133,7 @@ class OffsetManager:
         member_id: str | None,
         member_epoch: int,
     ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
-        """OffsetFetch: a wire code, what the group committed (at `places`, or all of it), and what may still change."""
+        """OffsetFetch: an error code, the offsets (of `places`, or all), and the partitions with open transactions."""
         with self._shard.lock:
             group = self._shard.groups.get(group_id)
             error = self._shard.error
@@ -150,12 +149,12 @@ class OffsetManager:
             return codes.NONE, {place: committed[place] for place in places if place in committed}, unstable
 
     def count(self) -> int:
-        """How many offsets its groups have committed."""
+        """Number of committed offsets."""
         with self._shard.lock:
             return 0 if self._shard.error else self._written.offsets.count
 
     def committed(self) -> list[tuple[str, Mapping[TopicPartition, CommittedOffset]]]:
-        """What each group has committed, as it is at the moment."""
+        """The present offsets of each group."""
         with self._shard.lock:
             if self._shard.error:
                 return []
@@ -163,7 +162,7 @@ class OffsetManager:
             return [(group_id, dict(offsets.of_group(group_id))) for group_id in offsets.groups()]
 
     def delete(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
-        """OffsetDelete: the wire code of the request, and without an error one for each partition."""
+        """OffsetDelete: the error code of the request, and without an error one for each partition."""
         with self._shard.lock:
             group = self._shard.groups.get(group_id)
             if self._shard.error or group is None:
@@ -184,12 +183,12 @@ class OffsetManager:
             }
 
     def log_end(self) -> int:
-        """The offset of the next record of the shard's log. A shard that is being loaded takes no commits yet."""
+        """The log end offset. The maximum while the shard is loaded: all records there are older than new commits."""
         store = self._store
         return store.log_end if store is not None else LAST_OFFSET
 
     def forget_topics(self, topics: Collection[str], end_offset: int) -> int:
-        """Removes what was committed for deleted topics by records below `end_offset` of the log; the wire code."""
+        """Removes offsets of deleted topics whose records are below `end_offset` of the log. The error code."""
         with self._shard.lock:
             group_ids = [] if self._shard.error else self._written.offsets.groups_with_any()
         for group_id in group_ids:
@@ -206,11 +205,11 @@ class OffsetManager:
     # --- parts of a shard's events, under its lock ------------------------------------------------------------------
 
     def has_any(self, group_id: str) -> bool:
-        """Whether a group has offsets, or a transaction open that has committed some."""
+        """Whether a group has offsets, also in an open transaction."""
         return self._written.offsets.has_any(group_id)
 
     def remove_all(self, group_id: str, ending: Sequence[Pair]) -> int:
-        """A group is deleted by the records of `ending`, and its offsets with it; the wire code."""
+        """Deletes a group's offsets, and the group by the records of `ending`. The error code."""
         store = self._written
         count = sum(1 for _ in store.offsets.places(group_id))
         error = store.remove_all(group_id, ending, self._surroundings.wall_clock_ms())
@@ -219,7 +218,7 @@ class OffsetManager:
         return error
 
     def expire(self, group: Group | ConsumerGroup) -> tuple[int, int]:
-        """Removes what has expired of a group; how many, and the wire code of the writing."""
+        """Removes a group's expired offsets. Their number, and the error code of the append."""
         expiry = group.offset_expiry()
         if expiry is None:
             return 0, codes.NONE

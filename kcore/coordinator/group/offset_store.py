@@ -1,6 +1,6 @@
-"""Committed offsets with their log: what changes is appended first and remembered then.
+"""OffsetStore: committed offsets with their log. Changes are appended to the log first, then applied in memory.
 
-Concurrency: called under the lock of the shard, which is held while records are appended.
+Concurrency: called under the shard's lock, also during appends.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     """A wire code for each partition."""
 
 NO_RETENTION = -1
-# What a record's int64 can hold.
+# The range of the record's int64.
 LAST_EXPIRY_MS = 2**63 - 1
 TOO_LARGE = (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE)
 
 
 class OffsetStore:
-    """The offsets of a shard, and what writes them. `max_metadata_length` is `offset.metadata.max.bytes`."""
+    """The offsets of a shard and their log. `max_metadata_length` is `offset.metadata.max.bytes`."""
 
     __slots__ = ("_log", "_max_metadata_length", "offsets")
 
@@ -42,11 +42,11 @@ class OffsetStore:
 
     @property
     def log_end(self) -> int:
-        """The offset that the next record gets."""
+        """The log end offset."""
         return self._log.end_offset
 
     def commit(self, group_id: str, commits: Commits, retention_time_ms: int, now_ms: int) -> Results:
-        """Commits at the time of the wall clock; a retention time of the client's own outdoes the broker's."""
+        """Commits at `now_ms` of the wall clock. The client's retention time takes precedence over the broker's."""
         keeps_default = retention_time_ms == NO_RETENTION
         expire_ms = NO_EXPIRY if keeps_default else min(now_ms + retention_time_ms, LAST_EXPIRY_MS)
         results: Results = {}
@@ -61,7 +61,7 @@ class OffsetStore:
     def commit_transactional(
         self, group_id: str, commits: Commits, producer_id: int, producer_epoch: int, now_ms: int
     ) -> Results:
-        """Commits that count once the producer's transaction is committed."""
+        """Commits in a producer's open transaction."""
         results: Results = {}
         accepted = self._acceptable(commits, now_ms, NO_EXPIRY, results)
         if accepted:
@@ -78,11 +78,11 @@ class OffsetStore:
     def _acceptable(
         self, commits: Commits, now_ms: int, expire_ms: int, results: Results
     ) -> dict[TopicPartition, CommittedOffset]:
-        """What may be committed; what may not gets its code in `results`."""
+        """The valid commits. The others get their error codes in `results`."""
         longest = self._max_metadata_length
         accepted = {}
         for place, (offset, leader_epoch, metadata) in commits.items():
-            # Kafka calls the limit bytes, and counts characters.
+            # As in Kafka, the limit in bytes is compared with the number of characters.
             if metadata is not None and len(metadata) > longest:
                 results[place] = codes.OFFSET_METADATA_TOO_LARGE
             else:
@@ -92,14 +92,14 @@ class OffsetStore:
     def complete_transaction(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, is_commit: bool, now_ms: int
     ) -> int:
-        """Ends a producer's transaction in this partition: its marker, and what follows; the wire code."""
+        """Ends a producer's transaction in this partition: writes the marker, then applies it. The error code."""
         error, _ = self._log.append_marker(is_commit, coordinator_epoch, now_ms, producer_id, producer_epoch)
         if not error:
             self.offsets.complete_transaction(producer_id, is_commit)
         return error
 
     def remove(self, group_id: str, places: Iterable[TopicPartition], now_ms: int) -> int:
-        """Writes tombstones; the wire code. With an error some may be gone already."""
+        """Writes tombstones. The error code; with an error some offsets may be removed already."""
         remaining = list(places)
         tombstones = (records.offset_commit_tombstone(group_id, place) for place in remaining)
         done = 0
@@ -113,10 +113,10 @@ class OffsetStore:
         return codes.NONE
 
     def remove_all(self, group_id: str, ending: Sequence[Pair], now_ms: int) -> int:
-        """Writes tombstones for all that a group has here, and `ending`, what ends the group itself; the wire code.
+        """Writes tombstones for all offsets of a group, and `ending`, the group's own. The error code.
 
-        In one batch, so that a crash leaves all or nothing; what is too much for one batch goes in several, offsets
-        first: then a crash may leave a group without offsets, which the next check for expired ones ends.
+        One batch makes it atomic. If one batch is too small, offsets are deleted first: a crash may leave a group
+        without offsets, which the next check for expired offsets deletes.
         """
         places = list(self.offsets.places(group_id))
         whole = [*(records.offset_commit_tombstone(group_id, place) for place in places), *ending]
@@ -130,5 +130,5 @@ class OffsetStore:
 
 
 def client_error(error: int) -> int:
-    """What a failed append means to a committing client (Kafka's `GroupMetadataManager.storeOffsets`)."""
+    """The error code for a commit whose append failed (Kafka's `GroupMetadataManager.storeOffsets`)."""
     return codes.INVALID_COMMIT_OFFSET_SIZE if error in TOO_LARGE else error

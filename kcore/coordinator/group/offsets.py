@@ -1,11 +1,11 @@
 """The committed offsets of the groups of one partition of `__consumer_offsets` (Kafka's `OffsetMetadataManager`).
 
-The log is the truth: what stands here was appended there first, or was read from there at a load. Pure: the `put_...`,
-`remove` and `complete_transaction` take what stands in the log, everything else answers questions.
+Pure. The log is authoritative: `put_...`, `remove` and `complete_transaction` apply records that are in the log
+already. All other methods read.
 
-Offsets of an open transaction are kept apart by producer id. Its marker brings those that no later commit has overtaken
-in among the others, or drops them; which one is later is told by the places of their records in the log, since
-compaction may leave a transaction's records behind while what it had overtaken is still there.
+Offsets of open transactions are kept separately, by producer id. A commit marker merges those that no later commit has
+replaced; an abort marker drops them. The order of commits is that of their records in the log: compaction may keep a
+transaction's records longer than the commits that came between.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NOT_WRITTEN = -1
 
 
 class CommittedOffset:
-    """An offset that a group committed: where it goes on reading.
+    """A committed offset: the position from which the group continues.
 
-    `expire_timestamp_ms` is what the client asked for (OffsetCommit 2 to 4), or NO_EXPIRY; `record_offset` is the
-    place of its record in the log. Neither the latter nor who committed it makes two offsets differ.
+    `expire_timestamp_ms` is the client's expiry (OffsetCommit 2 to 4), or NO_EXPIRY. `record_offset` is the offset of
+    the record in the log, which equality ignores.
     """
 
     __slots__ = (
@@ -68,7 +68,7 @@ class CommittedOffset:
 
 
 class Offsets:
-    """Committed offsets by group, topic and partition, and those of open transactions. `count` is of the former."""
+    """Committed offsets by group, topic and partition, and those of open transactions. `count` excludes the latter."""
 
     __slots__ = ("_committed", "_open_transactions", "_pending", "count")
 
@@ -81,13 +81,13 @@ class Offsets:
     # --- what stands in the log -------------------------------------------------------------------------------------
 
     def put(self, group_id: str, place: TopicPartition, committed: CommittedOffset) -> None:
-        """A commit."""
+        """Applies a commit."""
         offsets = self._committed.setdefault(group_id, {})
         self.count += place not in offsets
         offsets[place] = committed
 
     def put_all(self, group_id: str, commits: Mapping[TopicPartition, CommittedOffset], base_offset: int) -> None:
-        """Commits of one batch, whose first record stands at `base_offset`."""
+        """Applies the commits of one batch, whose first record is at `base_offset`."""
         offsets = self._committed.setdefault(group_id, {})
         count_before = len(offsets)
         offsets.update(commits)
@@ -97,12 +97,12 @@ class Offsets:
             base_offset += 1
 
     def put_pending(self, producer_id: int, group_id: str, place: TopicPartition, committed: CommittedOffset) -> None:
-        """A commit that counts once its producer's transaction is committed."""
+        """Applies a commit in a producer's open transaction."""
         self._pending.setdefault(producer_id, {}).setdefault(group_id, {})[place] = committed
         self._open_transactions.setdefault(group_id, set()).add(producer_id)
 
     def remove(self, group_id: str, place: TopicPartition) -> None:
-        """A tombstone: it ends what transactions have pending there, too."""
+        """Applies a tombstone, also to the offsets of open transactions."""
         offsets = self._committed.get(group_id)
         if offsets is not None and offsets.pop(place, None) is not None:
             self.count -= 1
@@ -112,12 +112,12 @@ class Offsets:
             pending = self._pending[producer_id]
             pending[group_id].pop(place, None)
             if not pending[group_id]:
-                # Nothing of this group's is left in the transaction: it does not keep the group.
+                # The transaction has no offsets of this group left.
                 del pending[group_id]
                 self._leave_transaction(group_id, producer_id)
 
     def complete_transaction(self, producer_id: int, is_commit: bool) -> None:
-        """A marker of a producer."""
+        """Applies a transaction marker of a producer."""
         for group_id, offsets in self._pending.pop(producer_id, {}).items():
             self._leave_transaction(group_id, producer_id)
             if is_commit:
@@ -135,28 +135,28 @@ class Offsets:
     # --- questions --------------------------------------------------------------------------------------------------
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """Everything that a group committed; empty for an unknown group."""
+        """All committed offsets of a group; empty for an unknown group."""
         return self._committed.get(group_id, {})
 
     def groups(self) -> list[str]:
-        """The groups that have committed anything."""
+        """The groups with committed offsets."""
         return list(self._committed)
 
     def has_any(self, group_id: str) -> bool:
-        """Whether a group has offsets, or a transaction open that has committed some."""
+        """Whether a group has offsets, also in an open transaction."""
         return group_id in self._committed or group_id in self._open_transactions
 
     def has_open_transaction(self, group_id: str) -> bool:
-        """Whether a transaction that has committed offsets of this group is still open."""
+        """Whether an open transaction has offsets of this group."""
         return group_id in self._open_transactions
 
     def pending_places(self, group_id: str) -> set[TopicPartition]:
-        """Where open transactions have committed offsets of a group."""
+        """The partitions of a group with offsets in open transactions."""
         producers = self._open_transactions.get(group_id, ())
         return {place for producer_id in producers for place in self._pending[producer_id][group_id]}
 
     def places(self, group_id: str) -> Iterator[TopicPartition]:
-        """Where a group has offsets, committed or pending, each place once."""
+        """The partitions of a group with offsets, also in open transactions; each once."""
         committed = self.of_group(group_id)
         yield from committed
         for place in self.pending_places(group_id):
@@ -164,12 +164,12 @@ class Offsets:
                 yield place
 
     def places_before(self, group_id: str, end_offset: int) -> list[TopicPartition]:
-        """Where all that a group has, committed or pending, is from records below `end_offset` of the log."""
+        """The partitions of a group whose offsets are all in records below `end_offset`, also in open transactions."""
         by_place = [self.of_group(group_id)]
         by_place += [self._pending[producer_id][group_id] for producer_id in self._open_transactions.get(group_id, ())]
         newer = {place for offsets in by_place for place, found in offsets.items() if found.record_offset >= end_offset}
         return [place for place in self.places(group_id) if place not in newer]
 
     def groups_with_any(self) -> list[str]:
-        """The groups that have offsets, committed or pending."""
+        """The groups with offsets, also in open transactions."""
         return [*self._committed, *(group for group in self._open_transactions if group not in self._committed)]

@@ -1,14 +1,12 @@
-"""How the generations of a group of the classic protocol follow one another: the part of the state machine that every
-event comes to.
+"""RebalancingGroup: the rebalances of a classic group, from one generation to the next. Base of the state machine.
 
     prepare_rebalance --all joined, or time up--> complete_rebalance --> the next generation, or an empty group
 
-`state.py` has the events. An event begins with `begin`, adds to `effects` what is to happen, and ends with
-`take_effects`. Timers are named: the session of a member, a member id handed out but not used yet (KIP-394), the
-rebalance, and the members that owe a SyncGroup (KAFKA-13474).
+`state.py` has the events. An event begins with `begin`, appends to `effects`, and ends with `take_effects`. Timers have
+names: the session of a member, a pending member id (KIP-394), the rebalance, and owed SyncGroups (KAFKA-13474).
 
-A group that was empty waits `group.initial.rebalance.delay.ms` for members yet unknown, again and again while some
-come, but no longer than the rebalance timeout; later rebalances wait for the members that are known.
+The first rebalance of an empty group waits `group.initial.rebalance.delay.ms` for new members, and again as long as
+members join, at most the rebalance timeout. Later rebalances wait for the known members.
 """
 
 from __future__ import annotations
@@ -34,20 +32,20 @@ COMPLETING_REBALANCE = "CompletingRebalance"
 STABLE = "Stable"
 DEAD = "Dead"
 
-# A member that waits for its first rebalance is given up after this long, whatever its session timeout (KAFKA-7610).
+# A member that waits for its first rebalance is removed after this time, whatever its session timeout (KAFKA-7610).
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
-# How often at most a group of static members that are all away looks whether one came back.
+# The shortest interval at which a group checks whether one of its absent static members has returned.
 NOBODY_JOINED_MIN_MS = 100
 
 SESSION = "session"  # the timers of members' sessions: (SESSION, member id)
 REBALANCE_TIMER = ("rebalance",)
 SYNC_TIMER = ("sync",)
 NOT_INITIAL = -1
-MAX_REASON = 255  # characters, as clients keep to (KIP-800)
+MAX_REASON = 255  # characters, as in clients (KIP-800)
 
 
 class GroupEmptied:
-    """The event of a Persist: nobody is in the group any more."""
+    """The event of a Persist: the group is empty."""
 
 
 class RebalancingGroup:
@@ -74,39 +72,39 @@ class RebalancingGroup:
         self.initial_rebalance_delay_ms = initial_rebalance_delay_ms
         self.max_size = max_size
         self.state = EMPTY
-        self.state_since_ms = -1  # as Kafka says "not known" in the group's record
+        self.state_since_ms = -1  # unknown, as in Kafka's record
         self.generation_id = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.members = Members()
         self.initial_delay_left_ms = NOT_INITIAL
-        self.member_added = False  # since the initial delay was last begun
+        self.member_added = False  # since the last start of the initial delay
         self.now_ms = 0
         self.effects: list[Effect] = []
 
     @property
     def leader_id(self) -> str | None:
-        """The member that assigns; None in an empty group."""
+        """The leader's member id; None in an empty group."""
         return self.members.leader_id
 
     def begin(self, now_ms: int) -> None:
-        """An event is there."""
+        """Begins an event."""
         self.now_ms = now_ms
 
     def take_effects(self) -> list[Effect]:
-        """What the event led to."""
+        """The effects of the event."""
         effects, self.effects = self.effects, []
         return effects
 
     def move_to(self, state: str) -> None:
-        """The group is in another state from now on."""
+        """Changes the state."""
         self.state = state
         self.state_since_ms = self.now_ms
 
     # --- members ----------------------------------------------------------------------------------------------------
 
     def add_member(self, member: Member, token: object, reason: str | None) -> None:
-        """A new member, whose JoinGroup waits for the generation that it causes; `reason` is the client's own."""
+        """Adds a member, whose JoinGroup waits for the next generation. `reason` is the client's."""
         if self.state == PREPARING_REBALANCE and self.generation_id == 0:
             self.member_added = True
         if not self.members:
@@ -119,12 +117,12 @@ class RebalancingGroup:
         self.rebalance(f"{member.name} joins{because(reason)}")
 
     def remove_member(self, member: Member, reason: str) -> None:
-        """A member is gone; the others find out by a rebalance."""
+        """Removes a member and rebalances."""
         self.forget_member(member, codes.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
         self.rebalance(reason)
 
     def forget_member(self, member: Member, error: int, answered_id: str) -> None:
-        """Takes a member out, and answers what it waits for."""
+        """Removes a member and answers its waiting requests."""
         token = self.members.end_waiting_for_join(member)
         if token is not None:
             self.effects.append(Reply(token, join_failure(error, answered_id)))
@@ -133,42 +131,42 @@ class RebalancingGroup:
         self.effects.append(StopTimer((SESSION, member.member_id)))
 
     def forget_pending(self, member_id: str) -> None:
-        """A member id that was handed out counts no more."""
+        """Removes a pending member id."""
         self.members.pending_ids.discard(member_id)
         self.effects.append(StopTimer(("pending", member_id)))
         self.complete_if_all_joined()
 
     def start_session(self, member: Member) -> None:
-        """From now on a member must be heard of within its session timeout; a new one may wait longer to begin with."""
+        """Starts the session timeout of a member. A new member gets longer."""
         timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.profile.session_timeout_ms
         member.session_deadline_ms = self.now_ms + timeout_ms
         self.effects.append(StartTimer((SESSION, member.member_id), timeout_ms))
 
     def extend_session(self, member: Member) -> None:
-        """The member was heard of. Its timer looks at the deadline when it rings."""
+        """Extends a member's session. Its timer checks the deadline when it expires."""
         member.session_deadline_ms = self.now_ms + member.profile.session_timeout_ms
 
     def heard_of(self, member_id: str, at_ms: int) -> None:
-        """The member was heard of at a time that may be past, without the group being told then."""
+        """Extends a member's session for a heartbeat of an earlier time."""
         member = self.members.get(member_id)
         if member is not None:
             member.session_deadline_ms = max(member.session_deadline_ms, at_ms + member.profile.session_timeout_ms)
 
     def end_waiting_for_sync(self, member: Member, fields: dict[str, Any]) -> None:
-        """Answers a SyncGroup that waits, and expects the member's heartbeats again."""
+        """Answers a waiting SyncGroup and restarts the session."""
         if member.awaiting_sync is not None:
             self.effects.append(Reply(member.awaiting_sync, fields))
             member.awaiting_sync = None
             self.extend_session(member)
 
     def settle_sync(self, member: Member) -> None:
-        """The member sent the SyncGroup that it owed."""
+        """Notes the SyncGroup of a member."""
         self.members.owing_sync.discard(member.member_id)
         if not self.members.owing_sync:
             self.effects.append(StopTimer(SYNC_TIMER))
 
     def stop_all_timers(self) -> None:
-        """Nothing is waited for any more, except by members themselves."""
+        """Stops the timers of the rebalance, owed SyncGroups and pending ids."""
         self.effects += [StopTimer(REBALANCE_TIMER), StopTimer(SYNC_TIMER)]
         self.effects += [StopTimer(("pending", member_id)) for member_id in self.members.pending_ids]
         self.members.pending_ids.clear()
@@ -176,14 +174,14 @@ class RebalancingGroup:
     # --- from one generation to the next ----------------------------------------------------------------------------
 
     def rebalance(self, reason: str) -> None:
-        """Members came, went or changed: a rebalance begins, unless one is under way, which may be complete now."""
+        """Begins a rebalance after a change of members, or completes the present one if all have joined."""
         if self.state == PREPARING_REBALANCE:
             self.complete_if_all_joined()
         else:
             self.prepare_rebalance(reason)
 
     def prepare_rebalance(self, reason: str) -> None:
-        """Everyone is to join again; `reason` is for the log."""
+        """Begins a rebalance: all members have to join again. `reason` is for the log."""
         self.effects.append(Note(f"rebalances after generation {self.generation_id}: {reason}"))
         if self.state == COMPLETING_REBALANCE:
             self.fail_waiting_syncs(codes.REBALANCE_IN_PROGRESS)
@@ -205,19 +203,19 @@ class RebalancingGroup:
             self.complete_if_all_joined()
 
     def fail_waiting_syncs(self, error: int) -> None:
-        """What was or would have been assigned counts no more; who waits for it is told."""
+        """Drops the assignments and answers the waiting SyncGroups with an error."""
         for member in self.members.values():
             member.assignment = b""
             self.end_waiting_for_sync(member, sync_failure(error))
 
     def complete_if_all_joined(self) -> None:
-        """During the initial delay a group waits for members yet unknown; later for those it knows."""
+        """Completes a rebalance when all members have joined, except during the initial delay."""
         is_waiting = self.state == PREPARING_REBALANCE and self.initial_delay_left_ms == NOT_INITIAL
         if is_waiting and self.members.all_joined:
             self.complete_rebalance()
 
     def rebalance_timed_out(self) -> None:
-        """The rebalance took as long as it may; the initial delay goes on as long as members come."""
+        """Handles the rebalance timer. The initial delay is extended as long as members join."""
         if self.state != PREPARING_REBALANCE:
             return
         if self.initial_delay_left_ms > 0 and self.member_added:
@@ -229,7 +227,7 @@ class RebalancingGroup:
             self.complete_rebalance()
 
     def complete_rebalance(self) -> None:
-        """The next generation is of those who joined, and of static members that may be away for a while (KIP-345)."""
+        """Completes a rebalance with the members that joined and absent static members (KIP-345)."""
         self.initial_delay_left_ms = NOT_INITIAL
         self._forget_who_did_not_join()
         if self.members and not self.members.lead_by_someone_who_joined():
@@ -275,7 +273,7 @@ class RebalancingGroup:
         self.effects.append(StartTimer(SYNC_TIMER, self.members.rebalance_timeout_ms))
 
     def join_success(self, member: Member) -> dict[str, Any]:
-        """The generation as a member is told it; its leader is told of everyone."""
+        """The response to a member's JoinGroup. The leader's has all members."""
         is_leader = member.member_id == self.members.leader_id
         return {
             "error_code": codes.NONE,
@@ -306,10 +304,10 @@ class RebalancingGroup:
 
 
 def because(reason: str | None) -> str:
-    """A client's own reason, as the end of a sentence."""
+    """The client's reason as the end of a log line."""
     return f", because: {reason[:MAX_REASON]}" if reason else ""
 
 
 def names_of(members: Iterable[Member]) -> str:
-    """Members as a person knows them."""
+    """The members' names for a log line."""
     return ", ".join(member.name for member in members)

@@ -1,9 +1,8 @@
-"""The records of `__consumer_offsets`: each kind made, and taken apart again (Kafka's `GroupCoordinatorRecordHelpers`).
+"""Encodes and decodes the records of `__consumer_offsets` (Kafka's `GroupCoordinatorRecordHelpers`). Pure.
 
-A record's key begins with its version, which says what kind it is (`KINDS`, CoordinatorRecordType of Kafka 4.1); the
-value has versions of its own, and a null value is a tombstone. Committed offsets are written with key version 1 and
-value version 3, a classic group's state with key version 2 and value version 3, as Apache Kafka 3.9 writes them; every
-version of a value is read. Pure: bytes and values, no I/O.
+A key begins with its version, which is the kind of the record (`KINDS`, CoordinatorRecordType of Kafka 4.1). Values
+have versions of their own; a null value is a tombstone. As in Apache Kafka 3.9, committed offsets have key version 1
+and value version 3, and a classic group's state has key version 2 and value version 3. All value versions are read.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ KINDS = (
     "ShareGroupStatePartitionMetadata",
     "ConsumerGroupRegularExpression",
 )
-CONSUMER_GROUP_KINDS = (3, 4, 5, 6, 7, 8, 16)  # consumer/records.py makes and reads them
+CONSUMER_GROUP_KINDS = (3, 4, 5, 6, 7, 8, 16)  # see consumer/records.py
 OFFSET_COMMIT_VALUE_VERSION = 3
 EXPIRING_OFFSET_COMMIT_VALUE_VERSION = 1
 GROUP_METADATA_VALUE_VERSION = 3
@@ -52,7 +51,7 @@ LAST_NUMBER = 2**31 - 1
 
 
 class MemberMetadata:
-    """What is kept of a member of a classic group; times in milliseconds."""
+    """A member in the record of a classic group. Times are milliseconds."""
 
     __slots__ = (
         "assignment",
@@ -87,7 +86,7 @@ class MemberMetadata:
 
 
 class GroupMetadata:
-    """A classic group as it was last kept; `current_state_timestamp_ms` is -1 where nobody noted it (value v0, v1)."""
+    """The record of a classic group. `current_state_timestamp_ms` is -1 in value versions 0 and 1."""
 
     __slots__ = (
         "current_state_timestamp_ms",
@@ -116,7 +115,7 @@ class GroupMetadata:
 
 
 def check_not_last(what: str, number: int) -> None:
-    """Generations and epochs are counted up in 32 bits; nobody gets that far, but a record can say anything."""
+    """Refuses the largest generation or epoch, which cannot be incremented. Only a damaged record has it."""
     if number >= LAST_NUMBER:
         raise InvalidRecordError(f"{what} {number} cannot be incremented")
 
@@ -125,7 +124,7 @@ def check_not_last(what: str, number: int) -> None:
 
 
 def offset_commits(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[Pair]:
-    """Committed offsets of a group, packed by hand: what is asked for most often. The codec makes the same bytes."""
+    """Committed offsets of a group. Packed by hand, since this is frequent; the codec gives the same bytes."""
     try:
         return [
             (
@@ -137,12 +136,12 @@ def offset_commits(group_id: str, offsets: Mapping[TopicPartition, CommittedOffs
             for (topic, partition), each in offsets.items()
         ]
     except OverflowError:
-        # A length that does not fit: the codec says which.
+        # A length is too large: the codec raises the error.
         return [(offset_commit_key(group_id, place), offset_commit_value(each)) for place, each in offsets.items()]
 
 
 def offset_commit_value(committed: CommittedOffset) -> bytes:
-    """The value of an offset; one that is to expire at a time of its own is kept in the version that can say so."""
+    """The value of an offset. An offset with its own expiry needs value version 1."""
     has_expiry = committed.expire_timestamp_ms != NO_EXPIRY
     return OFFSET_COMMIT_VALUE.encode(
         EXPIRING_OFFSET_COMMIT_VALUE_VERSION if has_expiry else OFFSET_COMMIT_VALUE_VERSION,
@@ -157,24 +156,24 @@ def offset_commit_value(committed: CommittedOffset) -> bytes:
 
 
 def offset_commit_tombstone(group_id: str, place: TopicPartition) -> Pair:
-    """A committed offset that counts no longer."""
+    """Deletes a committed offset."""
     return offset_commit_key(group_id, place), None
 
 
 def offset_commit_key(group_id: str, place: TopicPartition) -> bytes:
-    """What a committed offset is kept under."""
+    """The key of a committed offset."""
     topic, partition = place
     return OFFSET_COMMIT_KEY.encode(OFFSET_COMMIT, {"group": group_id, "topic": topic, "partition": partition})
 
 
 def decode_offset_commit_key(key: bytes) -> tuple[str, TopicPartition]:
-    """The group, and the topic and partition."""
+    """Decodes an offset's key: the group, and the topic and partition."""
     _, fields = OFFSET_COMMIT_KEY.decode(key)
     return fields.group, (fields.topic, fields.partition)
 
 
 def decode_offset_commit_value(value: bytes, record_offset: int) -> CommittedOffset:
-    """A committed offset, whichever version it was written in; `record_offset` is its record's place in the log."""
+    """Decodes an offset's value of any version. `record_offset` is the record's offset in the log."""
     _, fields = OFFSET_COMMIT_VALUE.decode(value)
     return CommittedOffset(
         fields.offset,
@@ -218,26 +217,23 @@ def group_metadata(group_id: str, metadata: GroupMetadata) -> Pair:
 
 
 def group_metadata_tombstone(group_id: str) -> Pair:
-    """A classic group that is no more."""
+    """Deletes a classic group."""
     return group_metadata_key(group_id), None
 
 
 def group_metadata_key(group_id: str) -> bytes:
-    """What a classic group's state is kept under."""
+    """The key of a classic group's state."""
     return GROUP_METADATA_KEY.encode(GROUP_METADATA, {"group": group_id})
 
 
 def decode_group_metadata_key(key: bytes) -> str:
-    """The group."""
+    """Decodes a group's key."""
     group_id: str = GROUP_METADATA_KEY.decode(key)[1].group
     return group_id
 
 
 def decode_group_metadata_value(value: bytes) -> GroupMetadata:
-    """A classic group's state, whichever version it was written in.
-
-    Raises InvalidRecordError for one that no group can be in.
-    """
+    """Decodes a classic group's state of any version. Raises InvalidRecordError for an invalid state."""
     _, fields = GROUP_METADATA_VALUE.decode(value)
     check_not_last("generation", fields.generation)
     for ids in ([each.member_id for each in fields.members], [each.group_instance_id for each in fields.members]):

@@ -1,9 +1,8 @@
-"""Reads the records of one partition of `__consumer_offsets` back into what they say (the load of a shard).
+"""Replay: loads a shard from the records of one partition of `__consumer_offsets`.
 
-The newest record of a key counts, a tombstone ends it. What a transaction wrote counts once its marker is read, if that
-commits it; groups are never part of a transaction. A record that cannot be read, by whoever it was written, is
-named in the log and passed over: it must not keep all groups from their offsets. Kinds that this broker does not serve
-are named once, and stay in the log as they are.
+The last record of a key is valid; a tombstone deletes it. Offsets of a transaction become valid with its commit marker;
+groups are never part of a transaction. An unreadable record is logged and skipped, so that it does not make all groups
+unavailable. Record kinds that this broker does not support are logged once and stay in the log.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NAMED_AT_MOST = 20
 
 
 class Replay:
-    """What the records read so far say. `place` names the partition in the log."""
+    """The state after the records read so far. `place` is the partition, for log lines."""
 
     __slots__ = ("_place", "classic_groups", "consumer_groups", "offsets", "record_count", "unreadable_count")
 
@@ -41,7 +40,7 @@ class Replay:
         self.unreadable_count = 0
 
     def take_batch(self, batch: RecordBatch) -> None:
-        """The next batch of the log."""
+        """Applies the next batch of the log."""
         take = self._take_marker if batch.is_control else self._take
         producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
         for record in batch:

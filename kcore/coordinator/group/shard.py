@@ -1,12 +1,12 @@
 """The groups of one partition of `__consumer_offsets` (Kafka's `GroupCoordinatorShard`).
 
-Concurrency: one lock. An event takes it, decides, writes, applies what was written and answers, so that answers leave
-in the order of events and nothing is told to a client that a restart would forget. Timers ring on handler threads and
+Concurrency: one lock. Under it, an event decides, writes, applies the written records and answers. So responses leave
+in the order of events, and no response contains a state that a restart would lose. Timers expire on handler threads and
 take the lock like any event.
 
-Life: a shard is made when its partition is announced and refuses everything with COORDINATOR_LOAD_IN_PROGRESS until it
-is `opened` with what its log says; when the partition leaves, `error` becomes NOT_COORDINATOR at once, and `close`
-answers whoever waits. A shard never opens again: a partition that comes back gets a new one.
+Life cycle: a new shard answers COORDINATOR_LOAD_IN_PROGRESS until `open` gives it the state of its log. When the
+partition moves to another broker, `error` becomes NOT_COORDINATOR at once, and `close` answers the waiting requests. A
+shard is not opened again: a partition that returns gets a new shard.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.coordinator.group")
 MAX_LOGGED = 1_000  # characters
-# A session's timer that rings this late says that the broker was stopped or starved. Heartbeats of that time may still
-# wait in sockets, and get this long to be read before the session is judged.
+# If a session timer expires this late, the broker was stopped or starved. Heartbeats of that time may still wait in
+# sockets. The session gets CATCH_UP_MS more, so that they are read first.
 HELD_UP_MS = 1_000
 CATCH_UP_MS = 1_000
 
 
 class GroupShard:
-    """Groups, what they committed (`offsets`), and their log. While `error` is not 0 every request is answered that.
+    """Groups, their committed offsets (`offsets`) and their log. While `error` is not 0, it answers every request.
 
-    Heartbeats of stable groups need not come here: what `sessions` has published answers them.
+    Processors answer most heartbeats of stable groups by `sessions`, without the shard.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class GroupShard:
     # --- life -------------------------------------------------------------------------------------------------------
 
     def open(self, log: GroupLog, loaded: Replay) -> bool:
-        """Serves from now on, with what was loaded; False if the partition has left in the meantime."""
+        """Starts to serve with the loaded state. False if the partition has moved to another broker meanwhile."""
         with self.lock:
             if self.error != codes.COORDINATOR_LOAD_IN_PROGRESS:
                 return False
@@ -100,7 +100,7 @@ class GroupShard:
             return True
 
     def close(self, error: int) -> None:
-        """Whoever waits is answered `error`, as is everybody from now on."""
+        """Answers all waiting and later requests with `error`."""
         with self.lock:
             self.error = error
             for group in list(self.groups.values()):
@@ -110,7 +110,7 @@ class GroupShard:
 
     @property
     def _consumer_groups(self) -> ConsumerGroups:
-        """The side that serves consumer groups, imported for the first of them: a start does not pay for it."""
+        """The part for consumer groups. Imported for the first group, to keep the broker's start short."""
         if self._served_consumer_groups is None:
             from kcore.coordinator.group.consumer_groups import ConsumerGroups
 
@@ -120,7 +120,7 @@ class GroupShard:
     # --- membership -------------------------------------------------------------------------------------------------
 
     def join(self, group_id: str, attempt: JoinAttempt) -> None:
-        """JoinGroup: answered now or later."""
+        """JoinGroup: answered at once or later."""
         with self.lock:
             group = self.groups.get(group_id)
             error = self.error
@@ -139,11 +139,11 @@ class GroupShard:
 
     @staticmethod
     def _has_any_type(group: Group | ConsumerGroup) -> bool:
-        """Of a consumer group that nobody is in: whoever joins says by its protocol what the group is."""
+        """Whether it is a consumer group without members: the next member's protocol decides its type."""
         return not isinstance(group, Group) and not group.members
 
     def sync(self, group_id: str, attempt: SyncAttempt) -> None:
-        """SyncGroup: answered now or later. While groups load members join again: older clients know no better."""
+        """SyncGroup: answered at once or later. During a load members have to join again, for older clients."""
         with self.lock:
             group = self.groups.get(group_id)
             if self.error == codes.COORDINATOR_LOAD_IN_PROGRESS:
@@ -163,7 +163,7 @@ class GroupShard:
         generation_id: int,
         is_connected: bool = True,
     ) -> int:
-        """Heartbeat: the wire code. While groups load, everyone is taken to be alive."""
+        """Heartbeat: the error code. During a load all members count as alive."""
         with self.lock:
             group = self.groups.get(group_id)
             if self.error == codes.COORDINATOR_LOAD_IN_PROGRESS:
@@ -178,7 +178,7 @@ class GroupShard:
             return group.heartbeat(member_id, group_instance_id, generation_id, now_ms, is_connected)
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> tuple[int, list[int]]:
-        """LeaveGroup of (member id, instance id): the wire code of the request, and without an error one for each."""
+        """LeaveGroup of (member id, instance id): an error code; without an error one for each member."""
         with self.lock:
             if self.error:
                 return self.error, []
@@ -197,7 +197,7 @@ class GroupShard:
     def consumer_heartbeat(
         self, request: Message, member_id: str, client_id: str, client_host: str, is_connected: bool = True
     ) -> Mapping[str, Any]:
-        """ConsumerGroupHeartbeat of a checked request: the fields of the answer."""
+        """ConsumerGroupHeartbeat of a checked request: the response fields."""
         with self.lock:
             if self.error:
                 return {"error_code": self.error}
@@ -221,7 +221,7 @@ class GroupShard:
     # --- the end of groups ------------------------------------------------------------------------------------------
 
     def delete_group(self, group_id: str) -> int:
-        """DeleteGroups of one group, with all its offsets: the wire code."""
+        """DeleteGroups of one group, with all its offsets: the error code."""
         with self.lock:
             group = self.groups.get(group_id)
             if self.error or group is None:
@@ -235,10 +235,10 @@ class GroupShard:
             return error
 
     def clean_up(self) -> tuple[int, int]:
-        """Removes expired offsets, and groups that nobody is in and that have none (Kafka's `cleanupGroupMetadata`).
+        """Removes expired offsets, and groups without members and offsets (Kafka's `cleanupGroupMetadata`).
 
-        Answers how many offsets went, and a wire code if that could not be written; the rest is left to the next time.
-        The lock is taken for each group anew, so that requests are not held up.
+        Returns the number of offsets, and the error code of an append. After an error the next call does the rest. The
+        lock is taken for each group separately, so that requests do not wait long.
         """
         count = 0
         for group_id in list(self.groups):
@@ -259,7 +259,7 @@ class GroupShard:
         return self._end(group, codes.COORDINATOR_NOT_AVAILABLE)
 
     def _end(self, group: Group | ConsumerGroup, error: int) -> int:
-        """The group is no more, and `error` for whoever still holds it; the wire code of writing that down."""
+        """Deletes a group. Its waiting requests get `error`. The error code of the append."""
         append_error = self.append(group.tombstones())
         if not append_error:
             self._forget(group, error)
@@ -270,11 +270,11 @@ class GroupShard:
         del self.groups[group.group_id]
 
     def end_quietly(self, group: Group | ConsumerGroup) -> None:
-        """Another group takes the place of this one; who waits joins that."""
+        """Ends a group that another one replaces. Its waiting members have to join again."""
         self._carry_out(group, group.end(codes.REBALANCE_IN_PROGRESS))
 
     def become_classic(self, group: ConsumerGroup, metadata: GroupMetadata, must_rebalance: bool) -> None:
-        """A consumer group whose members all speak the classic protocol goes on as a classic one, written already."""
+        """Replaces a consumer group by a classic group, whose records are written already."""
         now_ms = self._surroundings.clock_ms()
         self._carry_out(group, group.end(codes.NONE))
         classic = self.make_classic(group.group_id)
@@ -288,8 +288,8 @@ class GroupShard:
     # --- what administrators see ------------------------------------------------------------------------------------
 
     def list_groups(self) -> tuple[int, list[GroupListing]]:
-        """ListGroups: a wire code and every group."""
-        # What describes groups is rarely asked for, and imports what a start does without.
+        """ListGroups: an error code and all groups."""
+        # Rarely used: imported late to keep the broker's start short.
         from kcore.coordinator.group.descriptions import list_group
 
         with self.lock:
@@ -298,7 +298,7 @@ class GroupShard:
             return codes.NONE, [list_group(group) for group in self.groups.values()]
 
     def describe_classic(self, group_id: str) -> tuple[int, GroupDescription | None, str | None]:
-        """DescribeGroups of one group: a wire code, the group, and what else there is to say of an error."""
+        """DescribeGroups of one group: an error code, the group, and an error message."""
         from kcore.coordinator.group.descriptions import describe_group
 
         with self.lock:
@@ -314,20 +314,20 @@ class GroupShard:
     # --- carrying out -----------------------------------------------------------------------------------------------
 
     def make_classic(self, group_id: str) -> Group:
-        """A new group without members."""
+        """Creates a classic group without members."""
         surroundings = self._surroundings
         group = Group(group_id, surroundings.initial_rebalance_delay_ms, surroundings.max_size)
         self.groups[group_id] = group
         return group
 
     def append(self, pairs: Sequence[Pair]) -> int:
-        """Writes records that belong together; the wire code."""
+        """Writes records in one batch. The error code."""
         if self._log is None:
             return codes.NOT_COORDINATOR
         return self._log.append(pairs, self._surroundings.wall_clock_ms())[0]
 
     def answer(self, token: object, fields: Mapping[str, Any]) -> None:
-        """Answers the request of a context."""
+        """Answers a request."""
         token.respond(fields)  # type: ignore[attr-defined]
 
     def _carry_out(self, group: Group | ConsumerGroup, effects: Sequence[Effect]) -> None:
@@ -363,11 +363,11 @@ class GroupShard:
 
         def ring() -> None:
             with self.lock:
-                # A timer that was replaced while it rang has nothing to say.
+                # Ignore a timer that was replaced while it expired.
                 if self._timers.get(key) is handle:
                     del self._timers[key]
                     if self.groups.get(group.group_id) is not group:
-                        # Nor has one of a group that another has taken the place of.
+                        # Ignore a timer of a group that was replaced.
                         return
                     if effect.name[0] == SESSION and self._surroundings.clock_ms() - due_ms > HELD_UP_MS:
                         self._start_timer(group, StartTimer(effect.name, CATCH_UP_MS))
@@ -382,6 +382,6 @@ class GroupShard:
 
 
 def loggable(text: str) -> str:
-    """A name or sentence with names in it, which clients chose, as a log line may have it."""
+    """Text with names that clients chose, shortened and escaped for a log line."""
     text = text if len(text) <= MAX_LOGGED else f"{text[:MAX_LOGGED]}..."
     return text if text.isprintable() else repr(text)[1:-1]

@@ -1,23 +1,23 @@
-"""The state machine of one group of the classic protocol: events in, effects out, no I/O (Kafka's `ClassicGroup`, and
-what `GroupMetadataManager` does with it).
+"""Group: the state machine of a classic group: events in, effects out, no I/O (Kafka's `ClassicGroup` and the
+corresponding part of `GroupMetadataManager`).
 
     Empty --join--> PreparingRebalance --all joined, or time up--> CompletingRebalance --assignment kept--> Stable
     Stable, CompletingRebalance --join, leave, death--> PreparingRebalance;   any --last member gone--> Empty
     any --end--> Dead
 
-Every event is a method that takes the time, in milliseconds since the epoch by a clock that never goes back, and
-answers a list of effects, or a wire code with them. How generations follow one another is in `rebalancing.py`, what is
-special to static members in `static_members.py`.
+Every event is a method that gets the time (milliseconds of a monotonic clock that starts at the wall clock's time) and
+returns effects, or an error code with effects. Rebalances are in `rebalancing.py`, static members in
+`static_members.py`.
 
-What is kept in the log is asked for by `Persist`, and holds once `on_persisted` says so: an assignment is only told
-then, and when it could not be written there is a rebalance instead.
+`Persist` asks for an append. It takes effect with `on_persisted`: members get their assignments only then. If the
+append fails, the group rebalances instead.
 
-A heartbeat only moves its member's deadline; the session's timer looks at the deadline when it rings and goes on for
-the rest, so that a heartbeat costs no timer. Most heartbeats of a Stable group are not even told to it: `heard_of` says
-so before it matters (`live_sessions.py`).
+A heartbeat only moves the deadline of its member. The session timer checks the deadline when it expires and continues
+for the remaining time, so that a heartbeat needs no timer. Processors answer most heartbeats of a Stable group without
+the group; `heard_of` reports them in time (`live_sessions.py`).
 
-Where Kafka leaves a request without an answer, because the same member sent another, it is answered here, with
-REBALANCE_IN_PROGRESS: its client has given it up, and its connection is freed.
+When a member sends another request while one waits, Kafka never answers the first. Here it is answered with
+REBALANCE_IN_PROGRESS: its client has abandoned it, and its connection is freed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class AssignmentStored:
-    """The event of a Persist: a generation's assignment, by member id."""
+    """The event of a Persist: the assignments of a generation, by member id."""
 
     __slots__ = ("assignments", "generation_id")
 
@@ -74,7 +74,7 @@ class Group(RebalancingGroup):
     # --- joining ----------------------------------------------------------------------------------------------------
 
     def join(self, attempt: JoinAttempt, now_ms: int) -> list[Effect]:
-        """JoinGroup: answered at once with an error or the present generation, or when the rebalance completes."""
+        """JoinGroup: answered at once with an error or the present generation, or at the end of the rebalance."""
         self.begin(now_ms)
         if not self._has_room_for(attempt.member_id):
             self._turn_away(attempt)
@@ -91,7 +91,7 @@ class Group(RebalancingGroup):
         return self.take_effects()
 
     def _has_room_for(self, member_id: str) -> bool:
-        """While a group rebalances its room is for those who joined first, so that one too large can shrink."""
+        """Whether the group has room. During a rebalance the first members to join stay, so that it can shrink."""
         member = self.members.get(member_id)
         if self.state == PREPARING_REBALANCE:
             is_waiting = member is not None and member.awaiting_join is not None
@@ -108,7 +108,7 @@ class Group(RebalancingGroup):
         self.complete_if_all_joined()
 
     def _join_error(self, attempt: JoinAttempt) -> tuple[int, str]:
-        """A wire code, and the member id that goes with it."""
+        """The error code of a JoinGroup, and the member id of the response."""
         if self.state == DEAD:
             return codes.COORDINATOR_NOT_AVAILABLE, attempt.member_id
         if not self._supports(attempt.profile):
@@ -116,7 +116,7 @@ class Group(RebalancingGroup):
         if not attempt.member_id:
             return codes.NONE, NO_MEMBER_ID
         if attempt.member_id in self.members.pending_ids:
-            # Ids are handed out to dynamic members only; Kafka's coordinator fails over a static one that has one.
+            # Only dynamic members get pending ids. Kafka's coordinator fails for a static member with one.
             is_static = attempt.group_instance_id is not None
             return codes.UNKNOWN_SERVER_ERROR if is_static else codes.NONE, NO_MEMBER_ID
         return self.members.identity_error(attempt.member_id, attempt.group_instance_id), attempt.member_id
@@ -141,7 +141,7 @@ class Group(RebalancingGroup):
             self.add_member(member, attempt.token, attempt.reason)
 
     def _rejoin(self, member: Member, attempt: JoinAttempt) -> None:
-        """One who changed nothing may have missed the last answer, and gets it again. A leader wants to assign anew."""
+        """A member that joins again without changes gets the last response again. A leader starts a rebalance."""
         has_changed = member.profile.protocols != attempt.profile.protocols
         is_leader = member.member_id == self.members.leader_id
         if self.state == PREPARING_REBALANCE or has_changed or (self.state == STABLE and is_leader):
@@ -157,7 +157,7 @@ class Group(RebalancingGroup):
     # --- syncing ----------------------------------------------------------------------------------------------------
 
     def sync(self, attempt: SyncAttempt, now_ms: int) -> list[Effect]:
-        """SyncGroup: the leader's brings everyone's assignment, the others' wait for it."""
+        """SyncGroup: the leader's has all assignments; the others wait for it."""
         self.begin(now_ms)
         error = self._sync_error(attempt)
         if error:
@@ -190,7 +190,7 @@ class Group(RebalancingGroup):
         return sync_success(self.protocol_type, self.protocol_name, member.assignment)
 
     def on_persisted(self, event: object, error: int, now_ms: int) -> list[Effect]:
-        """What a Persist asked for was written, or could not be: `error` is the wire code of the append."""
+        """Handles the result of a Persist. `error` is the error code of the append."""
         self.begin(now_ms)
         if isinstance(event, AssignmentStored):
             self._assignment_stored(event, member_error(error))
@@ -200,7 +200,7 @@ class Group(RebalancingGroup):
 
     def _assignment_stored(self, event: AssignmentStored, error: int) -> None:
         if self.state != COMPLETING_REBALANCE or event.generation_id != self.generation_id:
-            return  # what was written is of the past
+            return  # the group has changed since
         if error:
             self.fail_waiting_syncs(error)
             self.rebalance(f"the assignment could not be kept (error {error})")
@@ -220,11 +220,11 @@ class Group(RebalancingGroup):
         now_ms: int,
         is_connected: bool = True,
     ) -> int:
-        """Heartbeat: keeps the session alive and answers the wire code.
+        """Heartbeat: extends the session. The error code.
 
-        Of a client that has closed its connection (`is_connected` is False) it extends no session. Such heartbeats
-        wait in sockets while the broker is stopped or very slow. Their clients have given up and join under other
-        member ids, and the group would wait for the old ids for another session timeout.
+        It does not extend the session of a client that has closed its connection (`is_connected` is False). Such
+        heartbeats wait in sockets while the broker is stopped or very slow. Their clients join under new member ids,
+        and the group would wait another session timeout for the old ids.
         """
         self.begin(now_ms)
         error = self._membership_error(member_id, group_instance_id, generation_id)
@@ -235,7 +235,7 @@ class Group(RebalancingGroup):
         return codes.REBALANCE_IN_PROGRESS if self.state == PREPARING_REBALANCE else codes.NONE
 
     def leave(self, member_id: str, group_instance_id: str | None, now_ms: int) -> tuple[int, list[Effect]]:
-        """LeaveGroup of one member: its wire code, and what follows. An operator names a static one by instance."""
+        """LeaveGroup of one member: its error code and effects. An administrator may pass only an instance id."""
         self.begin(now_ms)
         if self.state == DEAD:
             return codes.COORDINATOR_NOT_AVAILABLE, []
@@ -259,9 +259,9 @@ class Group(RebalancingGroup):
         is_transactional: bool = False,
         is_connected: bool = True,
     ) -> int:
-        """Whether offsets may be committed: by members of the present generation, and by anyone while nobody is in.
+        """The error code of a commit. Members of the present generation may commit, and anyone if the group is empty.
 
-        In a transaction nobody needs to say who it is, and it may end while the others rebalance.
+        A transactional commit needs no member id, and is permitted during a rebalance.
         """
         self.begin(now_ms)
         if self.state == DEAD:
@@ -283,32 +283,32 @@ class Group(RebalancingGroup):
         return codes.NONE
 
     def offset_fetch_error(self, member_id: str | None, member_epoch: int) -> int:
-        """Whether offsets may be read: anyone may; it is consumer groups that check who asks."""
+        """The error code of reading offsets: none, since only consumer groups check the member."""
         return codes.NONE
 
     def offset_delete_error(self) -> int:
-        """Whether offsets may be deleted: consumers may stay, since it is known what they read."""
+        """The error code of deleting offsets. Permitted with members that are consumers: their topics are known."""
         if self.state == DEAD:
             return codes.GROUP_ID_NOT_FOUND
         is_free = self.state == EMPTY or self.protocol_type == CONSUMER_PROTOCOL_TYPE
         return codes.NONE if is_free else codes.NON_EMPTY_GROUP
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether members read a topic, as far as can be told."""
+        """Whether members subscribe to a topic, as far as known."""
         return is_subscribed(self, topic)
 
     def offset_expiry(self) -> OffsetExpiry | None:
-        """How the group's offsets expire; None: not now."""
+        """The expiry of the group's offsets; None: not now."""
         return expiry_of(self)
 
     def delete_error(self) -> int:
-        """Whether the group may be deleted."""
+        """The error code of deleting the group."""
         if self.state == DEAD:
             return codes.GROUP_ID_NOT_FOUND
         return codes.NONE if self.state == EMPTY else codes.NON_EMPTY_GROUP
 
     def tombstones(self) -> list[Pair]:
-        """The records that end what is kept of the group."""
+        """The tombstones of the group's record."""
         return [group_metadata_tombstone(self.group_id)]
 
     def _membership_error(self, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
@@ -322,7 +322,7 @@ class Group(RebalancingGroup):
     # --- time -------------------------------------------------------------------------------------------------------
 
     def on_timer(self, name: tuple[str, ...], now_ms: int) -> list[Effect]:
-        """A timer that this group started has rung."""
+        """Handles an expired timer of the group."""
         self.begin(now_ms)
         if name == REBALANCE_TIMER:
             self.rebalance_timed_out()
@@ -335,7 +335,7 @@ class Group(RebalancingGroup):
         return self.take_effects()
 
     def _syncs_timed_out(self) -> None:
-        """Who joined a generation and never asked for his part of it is out, static or not (KAFKA-13474)."""
+        """Removes members that joined and have not sent a SyncGroup in time, also static ones (KAFKA-13474)."""
         owing = [member for member in self.members.values() if member.member_id in self.members.owing_sync]
         if owing and self.state in (COMPLETING_REBALANCE, STABLE):
             for member in owing:
@@ -346,7 +346,7 @@ class Group(RebalancingGroup):
         member = self.members.get(member_id)
         if member is None:
             return
-        # A member whose request waits here is alive as long as its connection is.
+        # A member with a waiting request stays alive.
         if (member.awaiting_join is not None and not member.is_new) or member.awaiting_sync is not None:
             self.extend_session(member)
         if self.now_ms < member.session_deadline_ms:
@@ -357,9 +357,9 @@ class Group(RebalancingGroup):
     # --- beginning and end ------------------------------------------------------------------------------------------
 
     def restore(self, metadata: GroupMetadata, now_ms: int) -> list[Effect]:
-        """A new group takes up what was kept of it: its members go on as they were, and their sessions start anew.
+        """Restores a new group from its record. The members' sessions start again.
 
-        A group larger than it may be by now rebalances, which lets its members commit before it shrinks.
+        A group that exceeds the present maximum size rebalances, so that its members can commit before it shrinks.
         """
         self.begin(now_ms)
         self.generation_id = metadata.generation_id
@@ -378,11 +378,11 @@ class Group(RebalancingGroup):
 
     @property
     def is_idle(self) -> bool:
-        """Nobody is in the group, and nobody was told to come back."""
+        """Whether there are no members and no pending ids."""
         return self.state == EMPTY and not self.members.pending_ids
 
     def end(self, error: int) -> list[Effect]:
-        """The group is not kept here any more: whoever waits is answered `error`, and no timer is left."""
+        """Ends the group: answers waiting requests with `error` and stops all timers."""
         self.stop_all_timers()
         for member in list(self.members.values()):
             self.forget_member(member, error, member.member_id)

@@ -1,11 +1,11 @@
-"""A static member (KIP-345) that comes back without its member id: the old id is fenced, a new one takes its place.
+"""Replacement of a static member (KIP-345) that returns without its member id: a new id replaces the fenced old id.
 
-In a stable group nothing else changes: the member gets its generation and, with its next SyncGroup, its assignment,
-unless its protocols change what the group would choose. The replacement is in force once it is kept in the log, or else
-undone: a coordinator that starts anew must fence the same id.
+In a stable group nothing else changes, unless the group would now choose another protocol: the member gets its
+generation and, with its next SyncGroup, its assignment. The replacement takes effect when it is written to the log,
+and is undone if the append fails: after a restart the coordinator must fence the same id.
 
-A leader that comes back is told that it leads and is not to assign (KIP-814). A client that does not understand this is
-told the fenced id as the leader's, and so does not take itself for it: its assignment would not be used.
+A returning leader learns that it leads and need not assign (KIP-814). A client without KIP-814 gets the fenced id as
+the leader's id, so that it does not assign: its assignment would not be used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StaticMemberReplaced:
-    """The event of a Persist: `new` stands for `old`, for the client whose JoinGroup is `token`."""
+    """The event of a Persist: `new` replaces `old`, for the JoinGroup of `token`."""
 
     __slots__ = ("can_skip_assignment", "leader_before", "new", "old", "token")
 
@@ -36,7 +36,7 @@ class StaticMemberReplaced:
 
 
 def replace_static_member(group: RebalancingGroup, old: Member, attempt: JoinAttempt) -> None:
-    """The client of `old` joins without a member id."""
+    """Replaces `old`, whose client joins without a member id."""
     token = group.members.end_waiting_for_join(old)
     if token is not None:
         group.effects.append(Reply(token, join_failure(codes.FENCED_INSTANCE_ID, old.member_id)))
@@ -56,7 +56,7 @@ def replace_static_member(group: RebalancingGroup, old: Member, attempt: JoinAtt
 
 
 def end_replacement(group: RebalancingGroup, event: StaticMemberReplaced, error: int) -> None:
-    """The replacement was kept, or could not be."""
+    """Completes or undoes the replacement after the append."""
     answer = group.join_success(event.new)
     if error:
         exchange(group, event.new, event.old)
@@ -69,7 +69,7 @@ def end_replacement(group: RebalancingGroup, event: StaticMemberReplaced, error:
 
 
 def exchange(group: RebalancingGroup, old: Member, new: Member) -> None:
-    """`new` takes the place of `old`, with a session of its own."""
+    """Replaces `old` by `new` and starts its session."""
     group.members.replace(old, new)
     group.effects.append(StopTimer((SESSION, old.member_id)))
     group.start_session(new)

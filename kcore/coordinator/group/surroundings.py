@@ -1,4 +1,4 @@
-"""What the shards of a group coordinator have in common: configuration, timers, clocks, metadata, counts."""
+"""Surroundings: the objects that all shards of a group coordinator share."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from kcore.purgatory.timer import TimerHandle
 
     class Responder(Protocol):
-        """What answers a request: a RequestContext."""
+        """Answers a request: a RequestContext."""
 
         def respond(self, fields: Mapping[str, Any]) -> None: ...
 
     class Aside(Protocol):
-        """Where a handler says that it waits: the RequestChannel. Who stood aside has to come back."""
+        """Lets another handler run while this one waits: the RequestChannel. `come_back` ends each `stand_aside`."""
 
         def stand_aside(self) -> bool: ...
 
         def come_back(self) -> None: ...
 
     class Scheduler(Protocol):
-        """What runs a callable on a handler thread later."""
+        """Runs a callable on a handler thread later."""
 
         def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle: ...
 
 
 class Surroundings:
-    """What all shards of a coordinator share: configuration, timers, clocks, the cluster's metadata, and `sessions`.
+    """Configuration, timers, clocks, the cluster's metadata, counts, and `sessions`.
 
-    `clock_ms` never goes back and starts at the wall clock's time, `wall_clock_ms` is what commits are stamped with.
+    `clock_ms` is monotonic and starts at the wall clock's time. `wall_clock_ms` gives the timestamps of commits.
     """
 
     __slots__ = (
@@ -77,7 +77,7 @@ class Surroundings:
 
     @property
     def consumer_settings(self) -> Settings:
-        """What is configured of consumer groups; imported, as all of them is, once there is one."""
+        """The settings of consumer groups. Imported with the first group, to keep the broker's start short."""
         if self._consumer_settings is None:
             from kcore.coordinator.group.consumer.settings import Settings
 
@@ -85,7 +85,7 @@ class Surroundings:
         return self._consumer_settings
 
     def settings_of(self, group_id: str) -> Settings:
-        """What is configured of one consumer group: what it was given of its own comes before what all have."""
+        """The settings of one consumer group. Its own configurations take precedence."""
         overrides = self.image.configs.get((GROUP_RESOURCE, group_id))
         settings = self.consumer_settings
         return settings.with_overrides(self._config, overrides) if overrides else settings

@@ -1,8 +1,8 @@
-"""One member of a consumer group (Kafka's `ConsumerGroupMember`): a value, replaced as a whole.
+"""ConsumerMember: an immutable member of a consumer group (Kafka's `ConsumerGroupMember`).
 
-States: a Stable member has what its epoch's target gives it; one with unrevoked partitions was told to give some up and
-has not said yet that it did; one with unreleased partitions waits for others to give them up. What a later release may
-add is Unknown, and has to join again.
+A Stable member owns its target of the epoch. A member with unrevoked partitions was asked to revoke some and has not
+confirmed it. A member with unreleased partitions waits until other members revoke them. A state of a later release is
+Unknown: the member has to join again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Self, TypeAlias
 
-    # By topic id, each partition with the member epoch at which it was assigned (KIP-1251).
+    # Partitions by topic id, each with the member epoch of its assignment (KIP-1251).
     OwnedPartitions: TypeAlias = Mapping[bytes, Mapping[int, int]]
 
 STABLE = 0
@@ -29,7 +29,7 @@ NO_REBALANCE_TIMEOUT = -1
 
 
 class ClassicMember:
-    """What a member that speaks the classic protocol said of itself: (name, metadata), most preferred first."""
+    """The protocols of a classic member: (name, metadata) pairs, most preferred first."""
 
     __slots__ = ("protocols", "session_timeout_ms")
 
@@ -49,9 +49,9 @@ class ClassicMember:
 
 
 class ConsumerMember:
-    """`assigned` is what it may use, `pending_revocation` what it has still to give up.
+    """`assigned` are the partitions that it may use, `pending_revocation` those that it still has to revoke.
 
-    `subscribed_topic_regex` is empty or None without a pattern. `classic` is None for who speaks the consumer protocol.
+    `subscribed_topic_regex` is empty or None without a pattern. `classic` is None for the consumer protocol.
     """
 
     __slots__ = (
@@ -108,14 +108,14 @@ class ConsumerMember:
         self.pending_revocation: OwnedPartitions = pending_revocation or {}
 
     def replaced(self, **changes: Any) -> Self:
-        """This member with some attributes changed."""
+        """A copy with other values of some attributes."""
         copy = object.__new__(type(self))
         for name in self.__slots__:
             setattr(copy, name, changes[name] if name in changes else getattr(self, name))
         return copy
 
     def at_epoch(self, epoch: int, **changes: Any) -> Self:
-        """This member in another epoch; the present one becomes the previous."""
+        """A copy in another epoch; the present epoch becomes the previous one."""
         return self.replaced(member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)
 
     @property
@@ -123,11 +123,11 @@ class ConsumerMember:
         return self.classic is not None
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has what the target of this epoch gives it."""
+        """Whether it owns its whole target."""
         return self.state == STABLE and self.member_epoch == epoch
 
     def owns(self, topic_id: bytes, partition: int) -> bool:
-        """Whether nobody else may have the partition yet."""
+        """Whether it uses the partition or still has to revoke it."""
         return partition in self.assigned.get(topic_id, ()) or partition in self.pending_revocation.get(topic_id, ())
 
     def __eq__(self, other: object) -> bool:

@@ -1,10 +1,9 @@
-"""A group that changes its protocol while it runs (KIP-848, `group.consumer.migration.policy`).
+"""Online upgrade and downgrade of a group (KIP-848, `group.consumer.migration.policy`).
 
-Upgrade: the first member that speaks the consumer protocol turns a classic group into a consumer group. Its generation
-becomes the epoch, its last assignment the target and what each member has; its members stay, as classic members of it.
-Downgrade: once the last member that speaks the consumer protocol is gone, the group is a classic one again, which
-rebalances, so that its members choose a leader. Either way the old group's records are deleted in the batch that
-writes the new one's.
+Upgrade: the first member with the consumer protocol turns a classic group into a consumer group. The generation becomes
+the epoch, and the last assignment becomes the target and the members' present assignment. The members stay as classic
+members. Downgrade: after the last member with the consumer protocol has left, the group becomes a classic group again
+and rebalances, so that its members get a leader. One batch deletes the old group's records and writes the new ones.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def upgrade(group: Group, moment: Moment) -> tuple[ConsumerGroup, list[Record]]:
-    """The consumer group that a classic one becomes, and the records of the change. Raises GroupIdNotFoundError."""
+    """The consumer group that replaces a classic one, and the records. Raises GroupIdNotFoundError."""
     _check_upgrade(group, moment.settings)
     try:
         members = _consumer_members(group, moment.image)
@@ -80,7 +79,7 @@ def _consumer_members(group: Group, image: MetadataImage) -> list[ConsumerMember
 def _consumer_member(
     group: Group, member: Member, image: MetadataImage, taken: set[tuple[bytes, int]]
 ) -> ConsumerMember:
-    """One that never synced has nothing; and a partition has one owner, whatever a leader has assigned."""
+    """A classic member as a member of the consumer group. Partitions in `taken` have another owner already."""
     profile = member.profile
     metadata = profile.metadata_of(group.protocol_name) or profile.protocols[0][1]
     _, subscription = CONSUMER_PROTOCOL_SUBSCRIPTION.decode(metadata)
@@ -123,19 +122,19 @@ def _numbers(owned: OwnedPartitions) -> dict[bytes, frozenset[int]]:
 
 
 def becomes_classic(leaving: Collection[ConsumerMember], staying: Sequence[ConsumerMember], settings: Settings) -> bool:
-    """Whether with these the last that speak the consumer protocol leave a group that is not empty."""
+    """Whether the group is downgraded: the last members of the consumer protocol leave, and classic ones stay."""
     return (
         settings.may_downgrade
         and 0 < len(staying) <= settings.classic_max_size
         and all(member.uses_classic_protocol for member in staying)
         and any(not member.uses_classic_protocol for member in leaving)
-        # Whoever joined was made to fit; what was read back may be anything.
+        # Members that joined were checked. Stored members may not fit.
         and bool(_common_protocols(staying))
     )
 
 
 def downgrade(group: ConsumerGroup, epoch: int, staying: Sequence[ConsumerMember], moment: Moment) -> GroupMetadata:
-    """The classic group that these members are, as it is kept; their first common protocol is the group's."""
+    """The stored form of a classic group of these members, with their first common protocol."""
     name = _common_protocols(staying)[0]
     members = []
     for member in staying:

@@ -1,7 +1,7 @@
-"""What a request of a member that stays comes to: its subscription, the group's epoch, the target, its part of it.
+"""The decision on a member's request: subscription, group epoch, target, and the member's next assignment.
 
-Heartbeats and, in a group with classic members, JoinGroup go the same way: a changed subscription or changed topics
-raise the group's epoch, a raised epoch asks for a new target, and the member goes a step toward it.
+Heartbeats and JoinGroups of classic members take the same steps. A changed subscription or changed topics raise the
+group epoch, a raised epoch requires a new target, and the member moves one step towards it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """One request of one member; adds to `decision` what is to be written and which timers run.
+    """One request of one member. Adds records and timers to `decision`.
 
-    `before` is the member as the group knows it, or as a new one; `after` with what the request says. `replaced_id` is
-    the member whose instance id it takes over.
+    `before` is the member in the group, or a new one. `after` has the request's values. `replaced_id` is the member
+    whose instance id it takes over.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Progress:
         self._after = after
         self._reported = reported
         self._replaced_id = replaced_id
-        # Most requests change nothing, and have none of what follows made.
+        # Most requests change nothing, and need nothing of the following.
         self._has_changed = after is not before or replaced_id is not None or after.member_id not in group.members
 
     def _members(self) -> dict[str, ConsumerMember]:
-        """The members as they will be."""
+        """The members after this request."""
         members = {
             member_id: member for member_id, member in self._group.members.items() if member_id != self._replaced_id
         }
@@ -59,7 +59,7 @@ class Progress:
         return members
 
     def _target_before(self) -> Assignment:
-        """What the member has as target so far, or the one whose place it takes."""
+        """The present target of the member, or of the member that it replaces."""
         return self._group.targets.get(self._replaced_id or self._after.member_id, {})
 
     def make(self) -> ConsumerMember:
@@ -78,7 +78,7 @@ class Progress:
         return self._reconcile(epoch, target, have_names_changed or has_regex_changed)
 
     def _change_regex(self) -> bool:
-        """Whether the member turned to a pattern whose topics are known already."""
+        """Whether the member's new pattern is resolved already."""
         group, old, new = self._group, self._before.subscribed_topic_regex, self._after.subscribed_topic_regex
         if old and old in group.resolved_regexes and old not in regexes_of(self._members().values()):
             self._decision.records.append(records.regex_tombstone(group.group_id, old))

@@ -1,4 +1,4 @@
-"""How a member comes from what it has to what the target gives it (KIP-848, Kafka's `CurrentAssignmentBuilder`).
+"""A member's steps from its present assignment to its target (KIP-848, Kafka's `CurrentAssignmentBuilder`).
 
     Stable --target of a newer epoch--> gives up first what the target takes away: unrevoked partitions, same epoch
     unrevoked --says that it gave up--> the newest target, as if from Stable
@@ -6,8 +6,8 @@
                                           else unreleased partitions, until others gave theirs up
     a subscription that changed       --> what it no longer subscribes to is revoked at once, in whatever epoch
 
-So nobody gets a partition while another member may still use it, and a member's epoch only moves on when it has let go
-of all that the older epoch gave it.
+So no member gets a partition that another member may still use, and a member's epoch only changes when it has revoked
+all partitions that the new target takes away.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.group.consumer.assignors.subscriber import Assignment
     from kcore.coordinator.group.consumer.member import ConsumerMember, OwnedPartitions
 
-# Partitions by topic id, as a member says that it has them; None when it did not say.
+# The partitions by topic id that a member reports; None if the request has none.
 if TYPE_CHECKING:
     ReportedPartitions = Mapping[bytes, Collection[int]]
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Reconciliation:
     """One step of one member.
 
-    `is_free(topic_id, partition)` says whether no other member has a partition; `subscribed` are the ids of the topics
-    that the member subscribes to; `has_subscription_changed` that this is new with this request.
+    `is_free(topic_id, partition)`: no other member owns the partition. `subscribed` are the ids of the member's topics.
+    `has_subscription_changed`: they changed with this request.
     """
 
     __slots__ = ("has_subscription_changed", "is_free", "member", "reported", "subscribed", "target", "target_epoch")
@@ -68,7 +68,7 @@ class Reconciliation:
         if member.state == UNREVOKED_PARTITIONS:
             if self._still_has(member.pending_revocation):
                 return self._within_subscription() if self.has_subscription_changed else member
-            # A revocation that a subscription asked for may have no newer target to go to yet.
+            # After a changed subscription there may be no newer target yet.
             return self._toward_target(min(member.member_epoch + 1, self.target_epoch))
         if member.state == UNRELEASED_PARTITIONS:
             return self._toward_target(member.member_epoch)
@@ -80,13 +80,13 @@ class Reconciliation:
         return self._toward_target(self.target_epoch)
 
     def _still_has(self, revoked: OwnedPartitions) -> bool:
-        """Who does not say what it has may have everything."""
+        """Whether the member may still own some of these partitions. Without a report it may own all of them."""
         if self.reported is None:
             return True
         return any(partition in revoked.get(topic, ()) for topic, have in self.reported.items() for partition in have)
 
     def _within_subscription(self) -> ConsumerMember:
-        """Revokes what the member no longer subscribes to, and leaves the rest as it is."""
+        """Revokes partitions of topics that the member no longer subscribes to."""
         member = self.member
         revoked = {topic: held for topic, held in member.assigned.items() if topic not in self.subscribed}
         if not revoked:

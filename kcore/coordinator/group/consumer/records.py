@@ -1,8 +1,8 @@
 """The records of consumer groups in `__consumer_offsets`, in the versions and with the fields that Kafka 4.3 writes.
 
-A record is a pair of key and value in bytes; a value of None is a tombstone. Keys begin with their version, which tells
-the kinds apart: 3 the group's epoch, 4 subscribed topics as Kafka 4.0 kept them (only ever deleted here), 5 a member,
-6 the epoch of the target, 7 a member's target, 8 what a member has, 16 a pattern.
+A record is a key and a value in bytes; the value None is a tombstone. A key begins with its version, which is the kind
+of the record: 3 group epoch, 4 subscribed topics of Kafka 4.0 (only deleted here), 5 member, 6 epoch of the target,
+7 a member's target, 8 a member's present assignment, 16 pattern.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ KINDS: dict[int, tuple[VersionedType, VersionedType]] = {
 
 
 def kind_of(key: bytes) -> int:
-    """Which kind a record is by its key."""
+    """The kind of a record, from its key."""
     return version_of(key)
 
 
@@ -75,22 +75,22 @@ def _record(kind: int, key: dict[str, Any], value: dict[str, Any] | None) -> Rec
 
 
 def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    """The group is at this epoch, and was last seen with topics of this hash."""
+    """The group's epoch and the hash of its topics."""
     return _record(GROUP_EPOCH, {"group_id": group_id}, {"epoch": epoch, "metadata_hash": metadata_hash})
 
 
 def group_epoch_tombstone(group_id: str) -> Record:
-    """There is no such group any more."""
+    """The group is deleted."""
     return _record(GROUP_EPOCH, {"group_id": group_id}, None)
 
 
 def partition_metadata_tombstone(group_id: str) -> Record:
-    """What Kafka 4.0 wrote is not needed any more."""
+    """Deletes the record that Kafka 4.0 wrote."""
     return _record(PARTITION_METADATA, {"group_id": group_id}, None)
 
 
 def member(group_id: str, who: ConsumerMember) -> Record:
-    """Who a member is and what it subscribes to."""
+    """A member's identity and subscription."""
     classic = who.classic
     value = {
         "instance_id": who.instance_id,
@@ -112,7 +112,7 @@ def member(group_id: str, who: ConsumerMember) -> Record:
 
 
 def member_with(who: ConsumerMember, value: Message) -> ConsumerMember:
-    """A member as a record of its kind says it is."""
+    """The member in such a record."""
     classic = value.classic_member_metadata
     protocols = (
         () if classic is None else tuple((item.name, bytes(item.metadata)) for item in classic.supported_protocols)
@@ -137,23 +137,23 @@ def target_epoch(group_id: str, epoch: int, timestamp_ms: int) -> Record:
 
 
 def target_epoch_tombstone(group_id: str) -> Record:
-    """There is no target."""
+    """The target is deleted."""
     return _record(TARGET_EPOCH, {"group_id": group_id}, None)
 
 
 def target(group_id: str, member_id: str, assignment: Assignment) -> Record:
-    """What a member shall have."""
+    """A member's target."""
     rows = [{"topic_id": topic, "partitions": sorted(partitions)} for topic, partitions in assignment.items()]
     return _record(TARGET, {"group_id": group_id, "member_id": member_id}, {"topic_partitions": rows})
 
 
 def target_of(value: Message) -> Assignment:
-    """What a record of that kind says."""
+    """The target in such a record."""
     return {bytes(row.topic_id): frozenset(row.partitions) for row in value.topic_partitions}
 
 
 def current(group_id: str, who: ConsumerMember) -> Record:
-    """What a member has and has to give up, and in which epoch it is."""
+    """A member's epoch, its assigned partitions, and those that it has to revoke."""
     value = {
         "member_epoch": who.member_epoch,
         "previous_member_epoch": who.previous_member_epoch,
@@ -172,7 +172,7 @@ def _owned_rows(owned: OwnedPartitions) -> list[dict[str, Any]]:
 
 
 def member_with_current(who: ConsumerMember, value: Message) -> ConsumerMember:
-    """A member that has what a record of that kind says."""
+    """The member with the assignment in such a record."""
     return who.replaced(
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
@@ -183,7 +183,7 @@ def member_with_current(who: ConsumerMember, value: Message) -> ConsumerMember:
 
 
 def _owned_of(rows: list[Message], member_epoch: int) -> OwnedPartitions:
-    """Before Kafka 4.3 nobody said since when a partition is a member's."""
+    """Partitions with their assignment epochs. Records before Kafka 4.3 have none: the member epoch stands for them."""
     owned = {}
     for row in rows:
         epochs = row.assignment_epochs
@@ -194,13 +194,13 @@ def _owned_of(rows: list[Message], member_epoch: int) -> OwnedPartitions:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """A member is gone."""
+    """The member is removed."""
     key = {"group_id": group_id, "member_id": member_id}
     return [_record(kind, key, None) for kind in (CURRENT, TARGET, MEMBER)]
 
 
 def group_tombstones(group_id: str, member_ids: list[str], regexes: list[str]) -> list[Record]:
-    """A whole group is gone, in the order in which Kafka takes it apart."""
+    """Tombstones of all records of a group, in Kafka's order."""
     keys = [{"group_id": group_id, "member_id": member_id} for member_id in member_ids]
     return [
         *(_record(CURRENT, key, None) for key in keys),
@@ -220,10 +220,10 @@ def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> Record:
 
 
 def regex_tombstone(group_id: str, pattern: str) -> Record:
-    """Nobody subscribes by this pattern any more."""
+    """The pattern has no subscribers left."""
     return _record(REGEX, {"group_id": group_id, "regular_expression": pattern}, None)
 
 
 def resolved_of(value: Message) -> ResolvedRegex:
-    """What a record of a pattern says."""
+    """The topics in a record of a pattern."""
     return ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)

@@ -1,7 +1,7 @@
-"""Members that are gone from a consumer group: left, or not heard of in time (Kafka's `consumerGroupFenceMembers`).
+"""Removal of members from a consumer group: they left or timed out (Kafka's `consumerGroupFenceMembers`).
 
-The group's epoch rises, and whoever sends the next heartbeat makes the new target. When only members of the classic
-protocol stay, the group becomes theirs (`migration.py`).
+The group epoch rises, and the next heartbeat of any member computes the new target. If only classic members remain, the
+group may become a classic group (`migration.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RETRY_MS = 1_000
 def remove(
     group: ConsumerGroup, member_ids: Collection[str], moment: Moment, response: dict[str, Any] | None = None
 ) -> Decision:
-    """The group without some of its members."""
+    """The decision that removes members."""
     decision = Decision(response=response)
     if not member_ids:
         return decision
@@ -52,12 +52,12 @@ def remove(
 
 
 def on_timer(group: ConsumerGroup, name: tuple[str, ...], moment: Moment) -> Decision:
-    """A timer of a member rang: its session, or the time in which it had to give partitions up, to join or to sync."""
+    """A timer of a member expired: its session, or the time limit to revoke partitions, to join or to sync."""
     kind, member_id = name
     if kind == SESSION:
         left_ms = group.deadlines.get(member_id, moment.now_ms) - moment.now_ms
         if left_ms > 0:
-            # Heartbeats only moved the deadline.
+            # Heartbeats only move the deadline, not the timer.
             return Decision(timers=[StartTimer(name, left_ms)])
         group.deadlines.pop(member_id, None)
     group.awaited.discard(member_id)
@@ -68,12 +68,12 @@ def on_timer(group: ConsumerGroup, name: tuple[str, ...], moment: Moment) -> Dec
 
 
 def try_again(name: tuple[str, ...]) -> list[StartTimer | StopTimer]:
-    """What a timer asked for could not be written: it rings again."""
+    """Restarts a timer whose decision could not be written."""
     return [StartTimer(name, RETRY_MS)]
 
 
 def session_timer(group: ConsumerGroup, member_id: str, timeout_ms: int, now_ms: int) -> list[StartTimer | StopTimer]:
-    """Moves the end of a member's session; a timer is only for one that has none, or would end later."""
+    """Moves the deadline of a session. Starts a timer only if none runs or it would expire later."""
     before_ms = group.deadlines.get(member_id)
     group.deadlines[member_id] = now_ms + timeout_ms
     if before_ms is not None and before_ms <= now_ms + timeout_ms:
@@ -82,7 +82,7 @@ def session_timer(group: ConsumerGroup, member_id: str, timeout_ms: int, now_ms:
 
 
 def on_loaded(group: ConsumerGroup, moment: Moment) -> Decision:
-    """Members that were read back are members: their sessions and their time to give partitions up start anew."""
+    """After a load: the members' sessions and their time limits to revoke partitions start again."""
     decision = Decision()
     for member_id, member in group.members.items():
         classic = member.classic

@@ -1,4 +1,4 @@
-"""What configurations say of consumer groups (`group.consumer.*`)."""
+"""Settings of consumer groups (`group.consumer.*`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade"
 
 
 class Settings:
-    """Milliseconds and numbers of members; `assignors` by name, the first for members that do not care."""
+    """Times in milliseconds, sizes in members. The first of `assignors` is the default."""
 
     __slots__ = (
         "assignors",
@@ -51,7 +51,7 @@ class Settings:
 
     @classmethod
     def of_broker(cls, config: BrokerConfig) -> Settings:
-        """As the broker is configured now."""
+        """The broker's present configuration."""
         return cls(
             config.number("group.consumer.heartbeat.interval.ms"),
             config.number("group.consumer.session.timeout.ms"),
@@ -67,7 +67,7 @@ class Settings:
         )
 
     def with_overrides(self, broker: BrokerConfig, overrides: Mapping[str, str]) -> Settings:
-        """As they are for a group that was given configurations of its own."""
+        """The settings of a group with configurations of its own."""
         return Settings(
             group_number(broker, overrides, HEARTBEAT_INTERVAL),
             group_number(broker, overrides, SESSION_TIMEOUT),
@@ -81,10 +81,10 @@ class Settings:
 
     @property
     def may_upgrade(self) -> bool:
-        """Whether a consumer may turn a group of classic members into a consumer group."""
+        """Whether a classic group may become a consumer group."""
         return self.migration_policy in (UPGRADE, BIDIRECTIONAL)
 
     @property
     def may_downgrade(self) -> bool:
-        """Whether a consumer group whose last consumer leaves becomes a classic group again."""
+        """Whether a consumer group with only classic members becomes a classic group."""
         return self.migration_policy in (DOWNGRADE, BIDIRECTIONAL)

@@ -1,4 +1,4 @@
-"""A new target for a whole group (Kafka's `TargetAssignmentBuilder`): what its assignor makes of members and topics."""
+"""Computes a new target assignment of a group with its assignor (Kafka's `TargetAssignmentBuilder`)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def new_target(
     targets: Mapping[str, Assignment],
     moment: Moment,
 ) -> tuple[list[Record], dict[str, Assignment]]:
-    """The records of what changes, those of the epoch last, and the whole target.
+    """The records of changed targets, then the epoch's record; and the whole target.
 
-    `members` and `targets` are those of the group as it will be.
+    `members` and `targets` are the group's after the request.
     """
     image = moment.image
     subscribers = {}
@@ -35,7 +35,7 @@ def new_target(
         topics = topic_ids(topic_names(member, group.resolved_regexes), image)
         subscribers[member_id] = Subscriber(topics, targets.get(member_id, {}), member.instance_id)
     wanted: set[bytes] = set().union(*(subscriber.topics for subscriber in subscribers.values()))
-    # In the order of names, so that a target does not depend on random ids.
+    # Ordered by name, so that a target does not depend on random topic ids.
     by_name = sorted((image.topics_by_id[topic_id] for topic_id in wanted), key=lambda topic: topic.name)
     counts = {topic.topic_id: len(topic.partitions) for topic in by_name}
     name = group.preferred_assignor(members.values(), moment.settings.assignors[0])

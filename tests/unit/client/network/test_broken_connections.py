@@ -141,7 +141,7 @@ def immediate(data: bytes) -> Script:
     [
         (
             b"HTTP/1.1 400 Bad Request\r\n",
-            "a response of 1213486160 bytes is too large. Is this the port of a Kafka broker?",
+            "a response of 1213486160 bytes is not acceptable. Is this the port of a Kafka broker?",
         ),
         (b"\x15\x03\x01\x00\x02\x02\x50", "a response of 352518400 bytes"),
         (b"\xff\xff\xff\xff", "a response of -1 bytes"),
