@@ -1,5 +1,5 @@
 """Kafka's configurations as typed definitions: names, types, defaults, validators and documentation.
 
-`definition.py` is the notation, the `*_keys.py` files are the tables, `broker.py` and `topic.py` are what the
-broker asks for values, `properties.py` reads Java's file format. Nothing here does any I/O but reading one file.
+`definition.py` defines a configuration, the `*_keys.py` files are the tables, `broker.py` and `topic.py` give typed
+values to the broker, and `properties.py` reads Java's file format. The only I/O is reading that file.
 """

@@ -1,12 +1,12 @@
-"""The configuration of one broker: what its properties say, typed, with Kafka's defaults for the rest.
+"""BrokerConfig: the typed configuration of one broker: its properties, with Kafka's defaults for the rest.
 
-Values of keys whose profile differs (`EMBEDDED_DEFAULTS`) are those that make sense where there is only one broker: a
-single machine with the embedded metadata store needs no configuration at all. What is odd but harmless about the given
-properties is collected in `warnings`, each once, for the broker to log when it starts.
+A single broker with the embedded metadata store needs no configuration: `EMBEDDED_DEFAULTS` are defaults for one broker
+where Kafka's do not fit. `warnings` collects harmless problems of the properties, each once. The broker logs them when
+it starts.
 
-Over the properties lie two layers that can change while the broker runs (`update_dynamic`). Concurrency: any thread
-reads at any time and sees the newest value; what it reads is one dictionary, which is replaced and never changed.
-Changes come one at a time, from the publisher of metadata.
+Two layers over the properties can change at run time (`update_dynamic`). Concurrency: any thread may read at any time
+and gets the newest values, since the dictionary of values is replaced and never modified. Only the publisher of
+metadata makes changes, one at a time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.config.broker")
 
-# One broker: nothing can be replicated, and no rebalance needs to wait for members on other machines to start.
+# With one broker nothing can be replicated, and rebalances need not wait for members on other machines.
 EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
     "offsets.topic.replication.factor": 1,
     "transaction.state.log.replication.factor": 1,
@@ -44,7 +44,7 @@ UNKNOWN_NAME_REMEDY = f"`kcli configs docs` lists all names, and {UNKNOWN_KEYS}=
 
 
 class BrokerConfig(TypedConfig):
-    """Typed access by Kafka's names: `config["log.segment.bytes"]`; impossible values are a ConfigException at once."""
+    """Typed access by Kafka's names: `config["log.segment.bytes"]`. Invalid values raise ConfigException at once."""
 
     __slots__ = ("_static", "_subscriptions", "_values", "dynamic", "listeners", "properties", "unknown", "warnings")
 
@@ -69,9 +69,9 @@ class BrokerConfig(TypedConfig):
                 self.number_of_listener(endpoint.name, name, 0)
 
     def update_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> None:
-        """Replaces what was configured at run time, for all brokers and for this one, and tells who subscribed.
+        """Replaces the layers of all brokers and of this broker, and calls the subscribers of changed names.
 
-        What cannot be used is logged and left out; so is what a subscriber raises, which keeps nobody from hearing.
+        Invalid values are logged and ignored. Exceptions of subscribers are logged; the others are still called.
         """
         dynamic = DynamicLayers(BROKER_KEYS, cluster, own)
         for complaint in dynamic.rejected:
@@ -86,11 +86,11 @@ class BrokerConfig(TypedConfig):
                 LOG.error("Could not apply a changed configuration", cause=failure)
 
     def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> dict[str, ConfigValue]:
-        """What would be set if this were configured at run time; names that only have a default are not in it."""
+        """The values with other dynamic layers, without names that only have a default."""
         return DynamicLayers(BROKER_KEYS, cluster, own).over(self._static)
 
     def on_change(self, names: Iterable[str], callback: Callable[[], None]) -> None:
-        """Calls `callback` after any of these names was set to another value at run time, on the changing thread."""
+        """Calls `callback` after the value of one of these names changed at run time, on the changing thread."""
         self._subscriptions.add(names, callback)
 
     def __getitem__(self, name: str) -> ConfigValue:
@@ -106,30 +106,30 @@ class BrokerConfig(TypedConfig):
         return iter(BROKER_KEYS)
 
     def default(self, name: str) -> ConfigValue:
-        """What a key has without a property: Kafka's default, or that of a single broker."""
+        """The default of a key: Kafka's, or that of a single broker."""
         if name in EMBEDDED_DEFAULTS and self["metadata.store"] == "embedded":
             return EMBEDDED_DEFAULTS[name]
         return BROKER_KEYS[name].default
 
     def is_set(self, name: str) -> bool:
-        """Whether anything but the default says what a key is."""
+        """Whether a key has more than its default."""
         return name in self._values
 
     def take_broker_id(self, broker_id: int) -> None:
-        """Under which id the broker runs, which nobody need have configured; both names show it."""
+        """Sets both names of the broker's id, which need not be configured."""
         self._static = {**self._static, "broker.id": broker_id, "node.id": broker_id}
         self._values = self.dynamic.over(self._static)
 
     def is_static(self, name: str) -> bool:
-        """Whether the properties say what a key is."""
+        """Whether the properties set a key."""
         return name in self._static
 
     def without_dynamic(self, name: str) -> ConfigValue:
-        """What a key would be if nothing had been set at run time."""
+        """The value of a key without the dynamic layers."""
         return self._static[name] if name in self._static else self.default(name)
 
     def number_of_listener(self, listener: str, name: str, default: int) -> int:
-        """What `listener.name.LISTENER.NAME` says, at run time or in the properties; ConfigException if it is odd."""
+        """The value of `listener.name.LISTENER.NAME`, dynamic or of the properties. ConfigException if invalid."""
         prefixed = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
         for texts in (self.dynamic.own_texts, self.dynamic.cluster_texts, self.unknown):
             if prefixed in texts:
@@ -143,21 +143,21 @@ class BrokerConfig(TypedConfig):
 
     @property
     def broker_id(self) -> int:
-        """`node.id` or `broker.id`; -1 where neither is given."""
+        """`node.id` or `broker.id`; -1 if neither is set."""
         return self.number("node.id") if self.is_set("node.id") else self.number("broker.id")
 
     @property
     def log_directories(self) -> tuple[str, ...]:
-        """`log.dirs`, or else `log.dir` (which may list several too, as in Kafka)."""
+        """`log.dirs`, or else `log.dir`, which may list several too, as in Kafka."""
         return self.texts("log.dirs") or self.texts("log.dir")
 
     @property
     def metadata_directory(self) -> str:
-        """Where the embedded metadata store lies."""
+        """The directory of the embedded metadata store."""
         return self.text("metadata.log.dir") or self.log_directories[0]
 
     def _parse_properties(self) -> dict[str, ConfigValue]:
-        """The typed properties; ConfigException names all that cannot be used, unknown names among them."""
+        """The typed properties. ConfigException with all invalid values and unknown names."""
         values: dict[str, ConfigValue] = {}
         errors: list[ConfigException] = []
         for name, text in self.properties.items():
@@ -171,7 +171,7 @@ class BrokerConfig(TypedConfig):
         return values
 
     def _judge_unknown(self, values: Mapping[str, ConfigValue]) -> list[ConfigException]:
-        """Warns of the names that nothing here defines; the answer is the errors among them."""
+        """Adds warnings for unknown names. Returns the errors among them."""
         undefined = sorted(name for name in self.unknown if not is_listener_bound(name))
         if not undefined:
             return []

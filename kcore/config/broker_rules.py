@@ -1,4 +1,4 @@
-"""What several broker configurations have to be together, or one beyond its type (KafkaConfig.validateValues)."""
+"""Rules over several broker configurations, or beyond the type of one (KafkaConfig.validateValues)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     Values = Callable[[str], ConfigValue]
 
 MEBIBYTE = 1 << 20
-# A connection's number has eight bits for its network thread.
+# A connection id has eight bits for its network thread.
 MAX_NETWORK_THREADS = 256
-# Of INT_MAX.
+# Number of digits of INT_MAX.
 INT_DIGITS = 10
 # The last of the codecs of record batches.
 ZSTD = 4
@@ -24,7 +24,7 @@ RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.ho
 
 
 def check_values(values: Values) -> None:
-    """ConfigException in Kafka's words for the first rule that the values, read by name, do not keep."""
+    """ConfigException with Kafka's text for the first rule that the values violate. `values` reads by name."""
     _require(_number(values, "log.roll.ms", 1) >= 1, "log.roll.ms must be greater than or equal to 1", "log.roll.ms")
     _require(
         _number(values, "log.roll.jitter.ms", 0) >= 0,
@@ -115,7 +115,7 @@ def _check_address_overrides(text: ConfigValue) -> None:
                 f"Error parsing configuration property '{ADDRESS_OVERRIDES}': {item} is not ADDRESS:COUNT",
                 ADDRESS_OVERRIDES,
             )
-        # The number is looked at by its length first: Python reads no text of thousands of digits.
+        # The length is checked first: Python refuses to parse thousands of digits.
         digits = count.strip().lstrip("0") or count.strip()
         if not (digits.isascii() and digits.isdigit() and len(digits) <= INT_DIGITS and int(digits) <= INT_MAX):
             raise ConfigException(f'For input string: "{count}"', ADDRESS_OVERRIDES)
@@ -124,7 +124,7 @@ def _check_address_overrides(text: ConfigValue) -> None:
 
 
 def _retention(values: Values) -> int:
-    """The retention in the unit in which it is set: what matters is whether it is 0."""
+    """The retention in the unit in which it is set: only 0 matters here."""
     for name in RETENTION_KEYS:
         value = values(name)
         if value is not None:

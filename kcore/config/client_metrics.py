@@ -1,6 +1,6 @@
-"""Subscriptions to clients' metrics (KIP-714): their configurations (ClientMetricsConfigs of Kafka 3.9).
+"""Configurations of subscriptions to client metrics (KIP-714, ClientMetricsConfigs of Kafka 3.9).
 
-Subscriptions are kept and shown for administrators' tools; clients are not asked for metrics in this version.
+Subscriptions are stored and listed for tools. The broker does not collect client metrics in this version.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ CLIENT_METRICS_KEYS: dict[str, ConfigKey] = index_by_name(
 
 
 class UnknownClientMetricsConfig(ConfigException):
-    """A name that is none of a subscription's, or an interval out of bounds: Kafka calls the request invalid."""
+    """An unknown name, or an interval out of bounds. Kafka answers INVALID_REQUEST."""
 
 
 def validate_subscription(overrides: Mapping[str, str]) -> None:
-    """ConfigException for what a subscription cannot be configured to."""
+    """ConfigException for an invalid configuration of a subscription."""
     for name, text in overrides.items():
         key = CLIENT_METRICS_KEYS.get(name)
         if key is None:

@@ -1,8 +1,7 @@
-"""The notation of a configuration: its name, type, default, validator, mode and documentation.
+"""ConfigKey: the definition of a configuration: name, type, default, validator and mode.
 
-A table of `ConfigKey` objects says what a program has to know about a set of configurations; values arrive as strings
-and leave as Python values. The texts of errors are those that Kafka's ConfigDef gives, because clients show them to
-users.
+Values are parsed from strings to Python values. The error texts are those of Kafka's ConfigDef, because clients show
+them to users.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ HIGH = "high"
 MEDIUM = "medium"
 LOW = "low"
 
-# When a change takes effect (KIP-226): after a restart, on one broker, on all brokers.
+# Update modes (KIP-226): after a restart, on one broker, on all brokers.
 READ_ONLY = "read-only"
 PER_BROKER = "per-broker"
 CLUSTER_WIDE = "cluster-wide"
@@ -53,12 +52,12 @@ INT_MAX = 2**31 - 1
 HIDDEN_VALUE = "[hidden]"
 
 
-# How alike a name must be to the one that is suggested for it, of 1.
+# Minimum similarity of a suggested name, from 0 to 1.
 LIKENESS = 0.8
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely means; None when no name is like it."""
+    """The known name that is most similar to a misspelt one; None if no name is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(known), 1, LIKENESS)
@@ -66,10 +65,10 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 class ConfigException(ValueError):
-    """A configuration that cannot be used; the text says which and why.
+    """An invalid configuration. The text contains its name and the reason.
 
-    `names` are the configurations at fault, so that a caller can say where each was set. `parts` are the single errors
-    where there are several.
+    `names` are the configurations at fault, so that a caller can report where each was set. `parts` are the single
+    errors, if there are several.
     """
 
     def __init__(self, message: str, *names: str) -> None:
@@ -79,7 +78,7 @@ class ConfigException(ValueError):
 
     @classmethod
     def joined(cls, errors: Sequence[ConfigException]) -> ConfigException:
-        """One exception for all of these errors, a line for each."""
+        """One exception with all of these errors, one per line."""
         if len(errors) == 1:
             return errors[0]
         whole = cls("\n".join(map(str, errors)), *(name for error in errors for name in error.names))
@@ -88,13 +87,13 @@ class ConfigException(ValueError):
 
 
 def invalid(name: str, value: ConfigValue, complaint: str) -> ConfigException:
-    """What Kafka says of a value of the right type that cannot be."""
+    """The exception for an invalid value of the right type, with Kafka's text."""
     shown = "null" if value is None else display(value)
     return ConfigException(f"Invalid value {shown} for configuration {name}: {complaint}", name)
 
 
 class Validator:
-    """`ensure_valid` raises ConfigException for a typed value that cannot be; `valid_values` says which can."""
+    """`ensure_valid` raises ConfigException for an invalid typed value. `valid_values` describes the valid ones."""
 
     __slots__ = ("ensure_valid", "valid_values")
 
@@ -104,9 +103,9 @@ class Validator:
 
 
 class ConfigKey:
-    """One configuration. `is_used` says whether anything here goes by it, `is_internal` that only a set one is shown.
+    """One configuration. `is_used`: it has an effect here. `is_internal`: it is listed only if it is set.
 
-    Its documentation stands in `kcore/config/documentation`, because a broker starts without it.
+    The descriptions are in `kcore/config/documentation`, which a broker does not import at its start.
     """
 
     __slots__ = ("default", "importance", "is_internal", "is_used", "mode", "name", "type", "validator")
@@ -137,7 +136,7 @@ class ConfigKey:
         return self.type == PASSWORD
 
     def parse(self, text: str | None) -> ConfigValue:
-        """The typed and validated value of a string; ConfigException says what is wrong with it."""
+        """The typed and validated value of a string. ConfigException if it is invalid."""
         value = None if text is None else parse_value(self.name, text, self.type)
         if self.validator is not None:
             self.validator.ensure_valid(self.name, value)
@@ -153,12 +152,12 @@ def unused(
     mode: str = READ_ONLY,
     is_internal: bool = False,
 ) -> ConfigKey:
-    """A configuration of Kafka's that is described and validated, but that nothing here goes by."""
+    """A configuration of Kafka that is listed and validated, and has no effect here."""
     return ConfigKey(name, type, default, validator, importance, mode, False, is_internal)
 
 
 def parse_value(name: str, text: str, type: int) -> ConfigValue:
-    """A string as a value of one of Kafka's configuration types, without validation."""
+    """Parses a string as one of Kafka's configuration types, without validation."""
     trimmed = text.strip()
     if type == BOOLEAN:
         lowered = trimmed.lower()
@@ -197,7 +196,7 @@ def _not_a_number(name: str, text: str, type: int) -> ConfigException:
 
 
 def display(value: ConfigValue) -> str | None:
-    """A typed value as Kafka shows it in DescribeConfigs and in error texts."""
+    """A typed value as a string, as in Kafka's DescribeConfigs and error texts."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -219,7 +218,7 @@ def _java_double(value: float) -> str:
 
 
 def index_by_name(*tables: Iterable[ConfigKey]) -> dict[str, ConfigKey]:
-    """Tables of keys as one dictionary; a name stands in one table only."""
+    """Tables of keys as one dictionary. Names must be unique."""
     index: dict[str, ConfigKey] = {}
     for table in tables:
         for config_key in table:

@@ -1,9 +1,8 @@
-"""What was configured at run time, over a broker's properties: for all brokers, and for this one (KIP-226).
+"""DynamicLayers: configurations set at run time, for all brokers and for this broker (KIP-226).
 
-Both layers come from the metadata store as text, with names that mean nothing here too (Kafka keeps those for plugins).
-A known value that cannot be used, or a key that only a restart changes, is left out and named in `rejected`: it was
-refused when it was set, so a stored one means another version or a changed rule, and a broker that would not start
-over it could not be mended.
+Both layers are strings from the metadata store. They may contain unknown names, which Kafka keeps for plugins. Invalid
+values and read-only keys are ignored and listed in `rejected`. They were refused when they were set, so stored ones
+come from another version. The broker still starts with them: otherwise nobody could correct them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DynamicLayers:
-    """Typed values by name: `cluster` for all brokers, `own` for this one, which is the stronger. Never changed."""
+    """Typed values by name: `cluster` of all brokers, `own` of this broker, which has precedence. Immutable."""
 
     __slots__ = ("cluster", "cluster_texts", "own", "own_texts", "rejected")
 
@@ -51,12 +50,12 @@ class DynamicLayers:
         return values
 
     def over(self, static: Mapping[str, ConfigValue]) -> dict[str, ConfigValue]:
-        """The properties with both layers over them."""
+        """The properties, overridden by both layers."""
         return {**static, **self.cluster, **self.own}
 
 
 class Subscriptions:
-    """Who wants to hear of which names."""
+    """Callbacks by the names that they subscribe to."""
 
     __slots__ = ("_callbacks",)
 
@@ -64,11 +63,11 @@ class Subscriptions:
         self._callbacks: tuple[tuple[frozenset[str], Callable[[], None]], ...] = ()
 
     def add(self, names: Iterable[str], callback: Callable[[], None]) -> None:
-        """`callback` is called once for each change that touches any of the names."""
+        """Calls `callback` once for each change of one or more of the names."""
         self._callbacks = (*self._callbacks, (frozenset(names), callback))
 
     def tell(self, changed: Iterable[str]) -> list[Exception]:
-        """Calls everyone concerned, in the order in which they subscribed; the answer is what was raised."""
+        """Calls the subscribers of changed names in the order of subscription. Returns their exceptions."""
         failures = []
         for names, callback in self._callbacks:
             if not names.isdisjoint(changed):
@@ -80,7 +79,7 @@ class Subscriptions:
 
 
 def changed_names(before: Mapping[str, ConfigValue], after: Mapping[str, ConfigValue]) -> frozenset[str]:
-    """The names that are set to another value, are newly set, or are set no more."""
+    """The names that have another value, are newly set, or are not set any more."""
     names = before.keys() | after.keys()
     return frozenset(
         name for name in names if (name in before) != (name in after) or before.get(name) != after.get(name)

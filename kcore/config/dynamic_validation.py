@@ -1,7 +1,7 @@
-"""Which broker configurations may be set at run time, and to what (DynamicBrokerConfig, DynamicConfig of Kafka 3.9).
+"""Validates broker configurations that are set at run time (DynamicBrokerConfig, DynamicConfig of Kafka 3.9).
 
-Names that nobody defined are taken, as in Kafka, where plugins read them; a `listener.name.NAME.` prefix stands for one
-listener's own value of the configuration behind it.
+Unknown names are accepted, as in Kafka, where plugins read them. The prefix `listener.name.NAME.` sets a configuration
+for one listener.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kcore.config.definition import ConfigValue
 
 TLS_PREFIX = "ssl."
-# Configurations of all brokers that a listener may have a value of its own for.
+# Cluster-wide configurations that can be set for one listener.
 CLUSTER_LISTENER_KEYS = (*LISTENER_BOUNDS, "num.network.threads")
-# A pool may at most double or halve at a time, so that a slip of the finger does no harm.
+# One change may at most double or halve a pool, so that a typing error does no harm.
 POOL_KEYS = ("num.io.threads", "num.network.threads", "background.threads", "num.recovery.threads.per.data.dir")
 LISTENER_KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
-# What can be set at run time only, never in a file (QuotaConfig.brokerQuotaConfigs).
+# Configurations that can only be set at run time (QuotaConfig.brokerQuotaConfigs).
 DYNAMIC_KEYS = {
     name: ConfigKey(name, LONG, LONG_MAX, at_least(0), is_used=False)
     for name in (
@@ -39,7 +39,7 @@ DYNAMIC_KEYS = {
 
 
 def base_key(name: str) -> ConfigKey | None:
-    """The definition behind a name, with or without a listener's prefix; None for a name that nobody defined."""
+    """The definition of a name, with or without a listener's prefix; None for an unknown name."""
     return BROKER_KEYS.get(base_name(name)) or DYNAMIC_KEYS.get(name)
 
 
@@ -51,7 +51,7 @@ def base_name(name: str) -> str:
 
 
 def validate_broker_overrides(config: BrokerConfig, texts: Mapping[str, str], *, per_broker: bool) -> None:
-    """ConfigException for overrides that this broker (`per_broker`), or all, cannot be given."""
+    """ConfigException for invalid overrides of this broker (`per_broker`) or of all brokers."""
     _refuse("Cannot update these configs dynamically", (name for name in texts if _is_read_only(name)))
     _refuse(
         "These security configs can be dynamically updated only per-listener using the listener prefix",
@@ -93,7 +93,7 @@ def _refuse(complaint: str, names: Iterable[str]) -> None:
 
 
 def _check_together(config: BrokerConfig, texts: Mapping[str, str], per_broker: bool) -> None:
-    """The rules over several values, on what this broker would have with the change."""
+    """Checks the rules over several values with the values after the change."""
     cluster, own = (config.dynamic.cluster_texts, texts) if per_broker else (texts, config.dynamic.own_texts)
     values = config.with_dynamic(cluster, own)
 
@@ -112,7 +112,7 @@ def _check_together(config: BrokerConfig, texts: Mapping[str, str], per_broker: 
     for name, text in texts.items():
         bound = base_name(name)
         if is_listener_bound(name) and _number(BROKER_KEYS[bound].parse(text)) == 0:
-            # With 0 for all of the broker, as Kafka takes it, brokers among themselves are still let in.
+            # Kafka accepts 0 for the whole broker: connections between brokers are still accepted then.
             raise ConfigException(f"Invalid {bound} 0")
     if read("metric.reporters") != config["metric.reporters"]:
         raise ConfigException("metric.reporters are Java classes, which kcli cannot load")
@@ -148,7 +148,7 @@ def _check_cleaner_threads(current: int, wanted: int) -> None:
 
 
 def _check_local_retention(unit: str, local: int, retention: int) -> None:
-    """What stays on the broker is a part of what is kept at all; -1 is without bound, -2 the same bound."""
+    """Local retention must not exceed the total retention; -1 is unlimited, -2 means the total retention."""
     name = f"log.local.retention.{unit}"
     if retention == -1 or local == -2:
         return

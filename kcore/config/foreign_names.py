@@ -1,8 +1,8 @@
-"""Names in a broker's properties that nothing here defines: which of them Kafka's users have for a reason.
+"""Unknown names in a broker's properties, and which of them are legitimate.
 
-Apache Kafka ignores every name that it does not know, because plugins read names of their own from the same properties.
-A misspelt name has no effect there, without a word. Here it is an error, unless it is a configuration of another
-release of Apache Kafka or belongs to a plugin by its prefix. Imported only when a name is not defined.
+Apache Kafka ignores all unknown names, because plugins read them. So a misspelt name has no effect there, without a
+warning. Here it is an error, unless it is a configuration of another release of Apache Kafka or has the prefix of a
+plugin. Imported only for unknown names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Broker configurations of Apache Kafka 2.8 to 4.3 besides those that are defined here (tests/vectors/config).
+# Broker configurations of Apache Kafka 2.8 to 4.3 that are not defined here (tests/vectors/config).
 OTHER_RELEASES = frozenset(
     (
         "add.partitions.to.txn.retry.backoff.max.ms",
@@ -125,7 +125,7 @@ PLUGIN_PREFIXES = (
 
 
 def remark(name: str) -> str | None:
-    """A warning about a name that Kafka's users have for a reason; None for a name that nobody has."""
+    """The warning about a legitimate name; None for any other name."""
     if name in OTHER_RELEASES or _is_of_listener(name):
         return f"{name} has no effect in this version"
     if name in PLUGIN_NAMES or name.startswith(PLUGIN_PREFIXES):
@@ -142,7 +142,7 @@ def _is_of_listener(name: str) -> bool:
 
 
 def unknown_name(name: str, known: Iterable[str], remedy: str) -> ConfigException:
-    """The error for a name that nobody has; `remedy` is what to do when no known name is like it."""
+    """The error for an unknown name. `remedy` is the advice if no known name is similar."""
     near = nearest_name(name, known)
     advice = remedy if near is None else f"did you mean {near}?"
     return ConfigException(f"unknown configuration {name}; {advice}", name)

@@ -1,8 +1,8 @@
-"""What a single group may be given of its own at run time (KIP-848; `GroupConfig` of Kafka 4.3, resource type GROUP).
+"""Configurations of single groups (KIP-848; `GroupConfig` of Kafka 4.3, resource type GROUP).
 
-A group may be configured before it is there. Each configuration has a broker's behind it, `group.` and its name, which
-speaks where the group has none, and bounds among the broker's. Those of share and streams groups, which are not served,
-are unknown.
+A group can be configured before it exists. The default of each configuration is the broker's configuration `group.` and
+its name, and other broker configurations are its bounds. Configurations of share and streams groups are unknown, since
+these groups are not supported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
-# With the broker's configurations that bound it, in the order in which they are looked at.
+# Each with the broker configurations that are its bounds, in the order of the checks.
 BOUNDS = {
     HEARTBEAT_INTERVAL: ("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
     SESSION_TIMEOUT: ("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
@@ -29,25 +29,25 @@ GROUP_KEYS: dict[str, ConfigKey] = index_by_name(
 
 
 def broker_key_of(name: str) -> str:
-    """The broker's configuration behind a group's."""
+    """The broker configuration with a group configuration's default."""
     return f"group.{name}"
 
 
 def group_number(broker: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
-    """The value that counts for a group with these overrides."""
+    """The value for a group with these overrides."""
     text = overrides.get(name)
     return broker.number(broker_key_of(name)) if text is None else int(text)
 
 
 def validate_group_overrides(broker: BrokerConfig, overrides: Mapping[str, str]) -> None:
-    """ConfigException, in Kafka's words, for what a group cannot be configured to."""
+    """ConfigException with Kafka's text for an invalid configuration of a group."""
     for name, text in overrides.items():
         key = GROUP_KEYS.get(name)
         if key is None:
             raise ConfigException(f"Unknown group config name: {name}")
         key.parse(text)
     for name, (lowest, highest) in BOUNDS.items():
-        # A broker's own value may lie outside: its bounds are for groups.
+        # The broker's own value may be out of bounds: they apply to groups.
         value = group_number(broker, overrides, name)
         if name in overrides and value < broker.number(lowest):
             raise ConfigException(f"{name} must be greater than or equal to {lowest}")

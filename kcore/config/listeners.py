@@ -1,7 +1,7 @@
 """Listeners: NAME://HOST:PORT addresses, the security protocol behind each name, and which of them are opened.
 
-As in Kafka a listener's name is upper case letters; what it speaks comes from `listener.security.protocol.map`.
-Listeners named in `controller.listener.names` belong to KRaft's controller and are not opened here.
+As in Kafka, names are converted to upper case, and `listener.security.protocol.map` defines their security protocols.
+Listeners in `controller.listener.names` belong to KRaft's controller and are not opened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANY_HOSTS = ("", "0.0.0.0", "::")
 
 
 class Endpoint:
-    """One listener. An empty host stands for every interface, port 0 for a free port."""
+    """One listener. An empty host means all interfaces, port 0 a free port."""
 
     __slots__ = ("host", "name", "port", "security_protocol")
 
@@ -46,12 +46,12 @@ class Endpoint:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands before a port: an IPv6 address in brackets."""
+    """A host for HOST:PORT: an IPv6 address gets brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def parse_endpoint(text: str, protocols: dict[str, str], setting: str) -> Endpoint:
-    """One NAME://HOST:PORT; ConfigException names the setting that is wrong."""
+    """Parses NAME://HOST:PORT. ConfigException with the name of the setting."""
     name, separator, address = text.partition("://")
     host, colon, port_text = address.rpartition(":")
     bracket_free = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -73,7 +73,7 @@ def parse_endpoint(text: str, protocols: dict[str, str], setting: str) -> Endpoi
 
 
 def parse_protocol_map(items: Iterable[str]) -> dict[str, str]:
-    """Listener name -> security protocol, of NAME:PROTOCOL items."""
+    """Parses NAME:PROTOCOL items: listener name -> security protocol."""
     from kcore.config.network_keys import SECURITY_PROTOCOLS
 
     protocols: dict[str, str] = {}
@@ -90,7 +90,7 @@ def parse_protocol_map(items: Iterable[str]) -> dict[str, str]:
 
 
 class Listeners:
-    """What is opened, what is told to clients, and what brokers use among themselves."""
+    """The opened listeners, the addresses advertised to clients, and the inter-broker listener."""
 
     __slots__ = ("advertised", "endpoints", "inter_broker_name")
 
@@ -123,7 +123,7 @@ class Listeners:
     def _parse_advertised(
         self, config: TypedConfig, protocols: dict[str, str], controller_names: set[str]
     ) -> dict[str, Endpoint]:
-        """Listener name -> address for clients; empty for the address that each client used itself."""
+        """Listener name -> advertised address. Empty: clients get the address that they connected to."""
         opened = {endpoint.name for endpoint in self.endpoints}
         advertised: dict[str, Endpoint] = {}
         for text in config.texts("advertised.listeners"):
@@ -167,7 +167,7 @@ class Listeners:
 
 
 def _check_unique(endpoints: list[Endpoint]) -> None:
-    """Names once; a port once too, but for an IPv4 and an IPv6 address sharing it."""
+    """Checks for unique names and ports. An IPv4 and an IPv6 address may share a port."""
     names = set()
     ports: dict[int, Endpoint] = {}
     for endpoint in endpoints:

@@ -1,7 +1,7 @@
-"""The configuration of one topic: its overrides, over the broker's defaults for topics, over Kafka's.
+"""TopicConfig: the typed configuration of one topic, by name.
 
-`TopicConfig` is what a log is made of: every topic configuration by name, typed. The broker's part of a default is
-found through `topic_keys.BROKER_SYNONYMS`, units converted.
+Precedence: the topic's overrides, the broker's configuration, Kafka's default. `topic_keys.BROKER_SYNONYMS` maps topic
+configurations to those of the broker, with conversions of units.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TopicConfig:
-    """Typed access by Kafka's names: `config["retention.ms"]`. Overrides are validated when it is made."""
+    """Typed access by Kafka's names: `config["retention.ms"]`. Overrides are validated at creation."""
 
     __slots__ = ("_broker", "_values", "overrides")
 
@@ -29,7 +29,7 @@ class TopicConfig:
         self._values: dict[str, ConfigValue] = {name: broker_default(broker, name) for name in TOPIC_KEYS}
         self._values.update(parse_overrides(self.overrides))
         self._spread_timestamp_difference()
-        # Not a topic configuration, but a rule that logs are made with.
+        # A broker configuration that logs need.
         self._values["log.validation.header.only"] = broker["log.validation.header.only"]
 
     def __getitem__(self, name: str) -> ConfigValue:
@@ -45,7 +45,7 @@ class TopicConfig:
         return len(self._values)
 
     def get(self, name: str, default: ConfigValue = None) -> ConfigValue:
-        """The value of a key, or `default` for a name that is none."""
+        """The value of a key, or `default` for an unknown name."""
         return self._values.get(name, default)
 
     def keys(self) -> Iterator[str]:
@@ -57,13 +57,13 @@ class TopicConfig:
         return self._values.items()
 
     def number(self, name: str) -> int:
-        """The value of a key that is a whole number."""
+        """The value of an integer key."""
         value = self._values[name]
         assert isinstance(value, int), name
         return value
 
     def _spread_timestamp_difference(self) -> None:
-        """The bound of Kafka 3.9 counts where the two newer ones are not set (KIP-937)."""
+        """Applies the older limit of Kafka 3.9 where the two newer ones are not set (KIP-937)."""
         difference = self._values["message.timestamp.difference.max.ms"]
         if difference == LONG_MAX:
             return
@@ -73,7 +73,7 @@ class TopicConfig:
 
 
 def parse_overrides(overrides: Mapping[str, str | None]) -> dict[str, ConfigValue]:
-    """Typed values of a topic's overrides; ConfigException says what is wrong, in Kafka's words."""
+    """Typed values of a topic's overrides. ConfigException with Kafka's text for an invalid one."""
     values: dict[str, ConfigValue] = {}
     for name, text in overrides.items():
         config_key = TOPIC_KEYS.get(name)
@@ -86,7 +86,7 @@ def parse_overrides(overrides: Mapping[str, str | None]) -> dict[str, ConfigValu
 
 
 def validate_overrides(overrides: Mapping[str, str | None]) -> None:
-    """ConfigException for overrides that a topic cannot be given: impossible ones, or such as contradict each other."""
+    """ConfigException for invalid or contradictory overrides."""
     values = parse_overrides(overrides)
     minimum = values.get("min.compaction.lag.ms", TOPIC_KEYS["min.compaction.lag.ms"].default)
     maximum = values.get("max.compaction.lag.ms", TOPIC_KEYS["max.compaction.lag.ms"].default)
@@ -104,12 +104,12 @@ def validate_overrides(overrides: Mapping[str, str | None]) -> None:
 
 
 def broker_default(broker: BrokerConfig, name: str) -> ConfigValue:
-    """What a topic has without an override: the strongest synonym that the broker sets, else the default."""
+    """The value without an override: that of the first synonym that the broker sets, else the default."""
     return scaled_default(broker.__getitem__, broker.is_set, name)
 
 
 def scaled_default(read: Callable[[str], ConfigValue], is_set: Callable[[str], bool], name: str) -> ConfigValue:
-    """`broker_default` of any values that can be read by name."""
+    """`broker_default` for any values by name."""
     for synonym, factor in BROKER_SYNONYMS.get(name, ()):
         if is_set(synonym) and read(synonym) is not None:
             return _scaled(read(synonym), factor, name)
@@ -126,5 +126,5 @@ def _scaled(value: ConfigValue, factor: int, name: str) -> ConfigValue:
 
 
 def broker_synonym_keys(name: str) -> list[ConfigKey]:
-    """The broker configurations behind a topic configuration, strongest first."""
+    """The broker configurations behind a topic configuration, in the order of precedence."""
     return [BROKER_KEYS[synonym] for synonym, _ in BROKER_SYNONYMS.get(name, ())]

@@ -1,7 +1,7 @@
 """The configurations of a topic, and the broker configurations that give their defaults (LogConfig of Kafka 4.3).
 
-Kafka 4 has removed three configurations that topics and clients of 3.9 may still set. They are internal here: accepted,
-and shown where they are set.
+Kafka 4 has removed three configurations that topics and clients of 3.9 may still set. They are accepted, and listed
+only if they are set.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def topic_key(
     importance: str = MEDIUM,
     is_internal: bool = False,
 ) -> ConfigKey:
-    """A configuration of a topic takes effect on every broker at once."""
+    """A topic configuration, which takes effect on all brokers at once."""
     return ConfigKey(name, type, default, validator, importance, CLUSTER_WIDE, is_internal=is_internal)
 
 
@@ -61,7 +61,7 @@ def unused_topic_key(
     importance: str = MEDIUM,
     is_internal: bool = False,
 ) -> ConfigKey:
-    """One that is kept and shown, but that nothing here goes by."""
+    """A topic configuration that is stored and listed, and has no effect here."""
     return unused(name, type, default, validator, importance, CLUSTER_WIDE, is_internal)
 
 
@@ -106,8 +106,8 @@ KEYS = (
 
 TOPIC_KEYS = index_by_name(KEYS)
 
-# Which broker configurations give a topic configuration's default, strongest first, with the factor between their units
-# (ServerTopicConfigSynonyms).
+# The broker configurations with a topic configuration's default, in the order of precedence, with the factor between
+# the units (ServerTopicConfigSynonyms).
 BROKER_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "cleanup.policy": (("log.cleanup.policy", 1),),
     "compression.gzip.level": (("compression.gzip.level", 1),),
@@ -142,7 +142,7 @@ BROKER_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
 }
 
-# A change of any of these may give a topic another configuration.
+# A change of one of these may change topic configurations.
 TOPIC_DEFAULT_KEYS = frozenset(name for synonyms in BROKER_SYNONYMS.values() for name, _ in synonyms) | {
     "log.validation.header.only",
     "producer.id.expiration.ms",

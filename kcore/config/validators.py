@@ -1,6 +1,6 @@
-"""What values a configuration may have. Names, texts and order of checks are those of Kafka's ConfigDef.
+"""Validators of configuration values. Names, texts and the order of checks are those of Kafka's ConfigDef.
 
-A validator raises ConfigException in Kafka's words, and says in `valid_values` what Kafka's reference prints as valid.
+A validator raises ConfigException with Kafka's text. Its `valid_values` are the text of Kafka's reference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def at_least(minimum: float) -> Validator:
-    """A number that is not below `minimum`."""
+    """A number of at least `minimum`."""
 
     def check(name: str, value: ConfigValue) -> None:
         if value is None:
@@ -26,7 +26,7 @@ def at_least(minimum: float) -> Validator:
 
 
 def between(minimum: float, maximum: float) -> Validator:
-    """A number within both bounds."""
+    """A number from `minimum` to `maximum`."""
     floor = at_least(minimum)
 
     def check(name: str, value: ConfigValue) -> None:
@@ -73,7 +73,7 @@ def subset_of(*choices: str) -> Validator:
 
 
 def level_between(minimum: int, maximum: int, default: int) -> Validator:
-    """A codec's level, or the number that stands for its own default."""
+    """A compression level, or the number of the codec's default."""
 
     def check(name: str, value: ConfigValue) -> None:
         assert isinstance(value, int)
@@ -131,6 +131,6 @@ NON_EMPTY_STRING = Validator("non-empty string", _non_empty)
 NON_NULL_STRING = Validator("non-null string", _non_null)
 QUORUM_VOTERS = Validator("non-empty list", _voters)
 THROTTLED_REPLICAS = Validator(REPLICA_PAIRS, _throttled_replicas)
-# Kafka leaves every size to the operating system; one that no system takes is better refused at once.
+# Kafka passes any size to the operating system. A size that is always invalid is refused here.
 BUFFER_SIZE = Validator("[1,...] or -1", _buffer_size)
 METADATA_VERSION = Validator("the name of a release, such as 3.9 or 3.9-IV0", _version)

@@ -1,5 +1,5 @@
-"""What administrators ask of a cluster: one file a subject, and `admin.py` for all of them together.
+"""The admin client: one file per subject, and `admin.py` with all of them.
 
-A method answers for each thing that it was asked about: with the result, or with the exception that says why there is
-none (`Failure`), so that what failed stands beside what did not. What concerns the request as a whole is raised.
+A method returns one entry per resource: the result, or the exception that explains its failure (`Failure`). So one
+failure does not hide the other results. Errors of the whole request are raised.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kcore.client.admin.results import Failure
     from kcore.protocol.message import Message
 
-# Names as Kafka's tools have them, and their numbers; ANY stands in filters only.
+# Names of Kafka's tools, and their numbers. ANY is for filters only.
 RESOURCE_TYPES = {
     "ANY": 1,
     "TOPIC": 2,
@@ -49,7 +49,7 @@ UNKNOWN = "UNKNOWN"
 
 
 class Acl(NamedTuple):
-    """Whether a principal, such as User:alice, may do something with resources; `host` is * for anywhere."""
+    """Allows or denies a principal, such as User:alice, an operation on resources. Host * means any host."""
 
     resource_type: str
     resource_name: str
@@ -61,7 +61,7 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which entries are meant; None and ANY fit all. MATCH finds every pattern that a name falls under."""
+    """Selects entries. None and ANY match all. MATCH selects all patterns that match a name."""
 
     resource_type: str = "ANY"
     resource_name: str | None = None
@@ -79,13 +79,13 @@ class AclAdmin(AdminCalls):
     __slots__ = ()
 
     def describe_acls(self, wanted: AclFilter = EVERY_ACL) -> list[Acl]:
-        """The entries that a filter fits."""
+        """The entries that match a filter."""
         response = self._request(apis.DESCRIBE_ACLS, _filter_row(wanted))
         raise_failure(response.error_code, "access control entries", response.error_message)
         return [_acl(resource, acl) for resource in response.resources for acl in resource.acls]
 
     def create_acls(self, acls: Sequence[Acl]) -> dict[Acl, Failure | None]:
-        """Makes entries; one that is there already counts as made."""
+        """Creates entries. Succeeds for an entry that exists."""
         rows = [
             {
                 "resource_type": RESOURCE_TYPES[acl.resource_type],
@@ -107,7 +107,7 @@ class AclAdmin(AdminCalls):
         }
 
     def delete_acls(self, filters: Sequence[AclFilter]) -> dict[AclFilter, dict[Acl, Failure | None] | Failure]:
-        """Ends the entries that each filter fits, and says which."""
+        """Deletes the entries that match each filter, and returns them."""
         response = self._ask_controller(
             apis.DELETE_ACLS,
             {"filters": [_filter_row(each) for each in filters]},

@@ -1,9 +1,9 @@
-"""`Admin`: everything that administrators ask of a cluster, in one object with one client.
+"""`Admin`: the admin client, with all subjects in one object.
 
     with Admin(bootstrap_servers="localhost:9092") as admin:
         admin.create_topics([NewTopic("orders", partitions=12)])
 
-Concurrency: one thread at a time; no thread is left behind. `kcore.client.aio.AsyncAdmin` is its asyncio twin.
+Concurrency: one thread at a time. It starts no threads. `kcore.client.aio.AsyncAdmin` is the asyncio version.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Admin(
     TransactionAdmin,
     ClusterAdmin,
 ):
-    """`config` is an AdminConfig, or Kafka's properties by name; keywords are the same with underscores."""
+    """`config` is an AdminConfig, or Kafka's properties by name. Keywords are the same names with underscores."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Admin(
         AdminCalls.__init__(self, ClusterClient.configured(settled), settled.number("default.api.timeout.ms"))
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Closes the connections."""
         self.client.close()
 
     def __enter__(self) -> Self:

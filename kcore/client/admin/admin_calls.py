@@ -1,12 +1,12 @@
-"""How administrators' requests reach the brokers that can answer them.
+"""AdminCalls: sends admin requests to the brokers that can answer them.
 
-    any broker         most things: brokers forward to their controller what only that can do (KIP-590)
-    the controller     where a broker says NOT_CONTROLLER, because its cluster is too old to forward
+    any broker         most requests: brokers forward those for the controller (KIP-590)
+    the controller     if a broker answers NOT_CONTROLLER, because the cluster is too old to forward
     the leaders        offsets and records: one request for each broker, with the partitions that it leads
     each broker        its log directories, its groups, its own configuration
     the coordinator    a group's or a transaction's: see `coordinator_calls.py`
 
-Leaders are asked again, elsewhere, where one says that it does not lead any more: LEADER_ATTEMPTS times altogether.
+If a broker does not lead a partition any more, the request is repeated to the new leader: LEADER_ATTEMPTS in total.
 Concurrency: one thread at a time.
 """
 
@@ -39,30 +39,30 @@ if TYPE_CHECKING:
 
     PartitionFields = Callable[[Sequence[TopicPartition]], dict[str, Any]]
 
-# How long a broker may take for what other brokers have to hear of.
+# Timeout for changes that involve other brokers.
 ADMIN_TIMEOUT_MS = 30_000
 NOT_CONTROLLER = 41
-# Not the leader any more, or of another epoch: metadata was outdated.
+# Outdated metadata: not the leader any more, or another epoch.
 MOVED_CODES = frozenset({6, 74, 75})
 LEADER_ATTEMPTS = 5
 LEADER_BACKOFF_MS = 100
 
 
 class AdminCalls:
-    """What all subjects stand on: one client, and ways to its brokers."""
+    """Base of all subjects: one client and the routes to its brokers."""
 
     __slots__ = ("_api_timeout_ms", "_coordinators", "client")
 
     def __init__(self, client: ClusterClient, api_timeout_ms: float | None = None) -> None:
-        """`api_timeout_ms` bounds a call with all that it repeats; None stands for the client's request timeout."""
+        """`api_timeout_ms` limits a call with all its retries. Default: the client's request timeout."""
         self.client = client
         self._api_timeout_ms = api_timeout_ms
-        # What `coordinator_calls.py` has looked up, by the type of the key and the key.
+        # The coordinators that `coordinator_calls.py` found, by key type and key.
         self._coordinators: dict[tuple[int, str], Node] = {}
 
     @classmethod
     def over(cls, client: ClusterClient) -> Self:
-        """Administers over a client that is somebody else's to close."""
+        """Uses a client that the caller closes."""
         made = cls.__new__(cls)
         AdminCalls.__init__(made, client)
         return made
@@ -75,7 +75,7 @@ class AdminCalls:
     def _ask_controller(
         self, api: Api, fields: Mapping[str, Any], codes: Callable[[Message], Iterable[int]]
     ) -> Message:
-        """What the controller answers; `codes` are the error codes of an answer."""
+        """The controller's response. `codes` returns the error codes of a response."""
         response = self._request(api, fields)
         if NOT_CONTROLLER not in codes(response):
             return response
@@ -83,7 +83,7 @@ class AdminCalls:
         return self._request(api, fields, cluster.nodes.get(cluster.controller_id))
 
     def _describe_cluster(self, topics: Iterable[str] | None) -> Cluster:
-        """Brokers and controller, and the named topics or all of them; nothing is created."""
+        """Metadata: brokers, controller, and the named topics or all. Does not create topics."""
         return self.client.update_metadata(topics)
 
     def brokers(self) -> list[Node]:
@@ -91,7 +91,7 @@ class AdminCalls:
         return sorted(self._describe_cluster(()).nodes.values())
 
     def broker(self, broker_id: int) -> Node:
-        """A broker by its id; ClientError where the cluster has none of it."""
+        """A broker by id. ClientError if it is not in the cluster."""
         nodes = self._describe_cluster(()).nodes
         if broker_id not in nodes:
             known = ", ".join(map(str, sorted(nodes)))
@@ -103,10 +103,10 @@ class AdminCalls:
     def _ask_leaders(
         self, api: Api, partitions: Iterable[TopicPartition], fields: PartitionFields
     ) -> dict[TopicPartition, Message | Failure]:
-        """What the leader of each partition says of it, or why that is not known.
+        """The leaders' results for each partition, or its failure.
 
-        A partition without a leader is a failure: nothing is waited for. Answers have `topics` of `partitions`, each
-        with an index and an error code, which becomes its failure.
+        A partition without a leader fails at once. Responses have `topics` of `partitions`, each with an index and an
+        error code, which becomes the failure.
         """
         wanted = list(dict.fromkeys(partitions))
         outcomes: dict[TopicPartition, Message | Failure] = {}
@@ -128,7 +128,7 @@ class AdminCalls:
     def _by_leader(
         self, partitions: Sequence[TopicPartition], outcomes: dict[TopicPartition, Message | Failure]
     ) -> dict[Node, list[TopicPartition]]:
-        """The partitions that each broker leads; those that none does have that for their outcome."""
+        """The partitions by leader. Partitions without a leader get their failure."""
         by_leader: dict[Node, list[TopicPartition]] = {}
         if not partitions:
             return by_leader
@@ -152,7 +152,7 @@ class AdminCalls:
         answer: Message | ClientError,
         outcomes: dict[TopicPartition, Message | Failure],
     ) -> list[TopicPartition]:
-        """Takes over a leader's answer; returns what it does not lead any more."""
+        """Adds a leader's response. Returns the partitions that it does not lead any more."""
         if isinstance(answer, ClientError):
             outcomes.update(dict.fromkeys(led, answer))
             return []
@@ -173,7 +173,7 @@ class AdminCalls:
     def _ask_brokers(
         self, api: Api, fields: Mapping[str, Any], brokers: Iterable[Node]
     ) -> dict[int, Message | ClientError]:
-        """What each broker answers to the same request, by its id."""
+        """The responses of all brokers to the same request, by broker id."""
         asked = list(brokers)
         answers = self.client.request_each((broker, api, fields) for broker in asked)
         return {broker.id: answer for broker, answer in zip(asked, answers, strict=True)}

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from kcore.errors import KafkaError
 
-# How a component of a filter fits: a name, the default of its type, or any name.
+# Kinds of match: a name, the default of its type, or any name.
 MATCH_NAME, MATCH_DEFAULT, MATCH_ANY = 0, 1, 2
 
 
 class ClientQuotas(NamedTuple):
-    """`entity` says for whom, by type: user, client-id, ip; a name of None is the default of its type."""
+    """`entity` maps types (user, client-id, ip) to names. The name None means the type's default."""
 
     entity: Mapping[str, str | None]
     quotas: Mapping[str, float]
 
 
 class QuotaChange(NamedTuple):
-    """Quotas to be set for an entity; None removes one."""
+    """Quotas to set for an entity. The value None removes a quota."""
 
     entity: Mapping[str, str | None]
     quotas: Mapping[str, float | None]
@@ -38,7 +38,7 @@ class ClientQuotaAdmin(AdminCalls):
     def describe_client_quotas(
         self, components: Iterable[tuple[str, int, str | None]] = (), *, strict: bool = False
     ) -> list[ClientQuotas]:
-        """Quotas of the entities that every (type, kind of match, name) fits; strict: that have no other types."""
+        """Quotas of entities that match all (type, kind of match, name). Strict: entities without other types."""
         rows = [{"entity_type": kind, "match_type": how, "match": name} for kind, how, name in components]
         response = self._request(apis.DESCRIBE_CLIENT_QUOTAS, {"components": rows, "strict": strict})
         raise_failure(response.error_code, "client quotas", response.error_message)
@@ -53,7 +53,7 @@ class ClientQuotaAdmin(AdminCalls):
     def alter_client_quotas(
         self, changes: Sequence[QuotaChange], *, validate_only: bool = False
     ) -> list[KafkaError | None]:
-        """Sets and removes quotas; for each change why it was not done, in their order."""
+        """Sets and removes quotas. Returns the failure of each change, or None, in order."""
         entries = [
             {
                 "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()],

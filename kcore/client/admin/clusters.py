@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.protocol.message import Message
 
-# Which bits of `authorized_operations` stand for what (AclOperation).
+# The bits of `authorized_operations` (AclOperation).
 OPERATIONS = {
     3: "READ",
     4: "WRITE",
@@ -38,7 +38,7 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 class ClusterDescription(NamedTuple):
-    """`authorized_operations` is None unless it was asked for; -1 is no controller."""
+    """`authorized_operations` is None unless requested. Controller -1: none is known."""
 
     cluster_id: str | None
     controller_id: int
@@ -47,7 +47,7 @@ class ClusterDescription(NamedTuple):
 
 
 class QuorumReplica(NamedTuple):
-    """A controller or an observer; times are -1 where they are not known, or the broker is too old to tell."""
+    """A controller or an observer. Times are -1 if unknown, or if the broker is too old."""
 
     replica_id: int
     log_end_offset: int
@@ -56,7 +56,7 @@ class QuorumReplica(NamedTuple):
 
 
 class Quorum(NamedTuple):
-    """Who leads the metadata log, and how far the others have followed."""
+    """The leader of the metadata log, and the progress of voters and observers."""
 
     leader_id: int
     leader_epoch: int
@@ -69,7 +69,7 @@ class ClusterAdmin(AdminCalls):
     __slots__ = ()
 
     def describe_cluster(self, *, include_authorized_operations: bool = False) -> ClusterDescription:
-        """What the cluster says of itself."""
+        """The cluster's id, controller and brokers."""
         fields = {"include_cluster_authorized_operations": include_authorized_operations}
         try:
             response = self._request(apis.DESCRIBE_CLUSTER, fields)
@@ -82,7 +82,7 @@ class ClusterAdmin(AdminCalls):
         return ClusterDescription(response.cluster_id, response.controller_id, brokers, operations)
 
     def unregister_broker(self, broker_id: int) -> None:
-        """Takes a broker that is gone out of the cluster."""
+        """Removes a stopped broker from the cluster."""
         response = self._ask_controller(
             apis.UNREGISTER_BROKER, {"broker_id": broker_id}, lambda answer: (answer.error_code,)
         )
@@ -106,7 +106,7 @@ def _replica(state: Message) -> QuorumReplica:
 
 
 def authorized_operations(bits: int) -> frozenset[str] | None:
-    """The names of operations that the asker may perform; None where the broker was not asked."""
+    """The names of the permitted operations; None if they were not requested."""
     if bits == NOT_TOLD:
         return None
     return frozenset(name for bit, name in OPERATIONS.items() if bits >> bit & 1)

@@ -1,7 +1,7 @@
 """Configurations of topics, brokers, loggers, groups, metrics: DescribeConfigs, IncrementalAlterConfigs (KIP-339),
 ListConfigResources (KIP-1142).
 
-What belongs to one broker is asked of that broker, one request each; everything else of any, in one request.
+Requests about one broker go to that broker, one request each. All other resources go to any broker in one request.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 class ConfigResource(NamedTuple):
-    """An empty name stands for all brokers where the type is BROKER_RESOURCE."""
+    """With BROKER_RESOURCE the empty name means all brokers."""
 
     type: int
     name: str
@@ -63,7 +63,7 @@ class ConfigResource(NamedTuple):
 
 
 class Synonym(NamedTuple):
-    """Another name, or another place, that says what a configuration is."""
+    """Another name or source of a configuration's value."""
 
     name: str
     value: str | None
@@ -85,7 +85,7 @@ class DescribedConfig(NamedTuple):
 
 
 class ConfigOperation(NamedTuple):
-    """`operation` is SET, DELETE, APPEND or SUBTRACT; DELETE has no value."""
+    """`operation` is SET, DELETE, APPEND or SUBTRACT. DELETE has no value."""
 
     name: str
     operation: int
@@ -96,7 +96,7 @@ class ConfigAdmin(AdminCalls):
     __slots__ = ()
 
     def list_config_resources(self, types: Iterable[int] = ()) -> list[ConfigResource]:
-        """What has a configuration, of these types or of all that the broker lists, sorted.
+        """The resources with configurations, sorted. Default: all types that the broker lists.
 
         Brokers before 4.1 list subscriptions to client metrics only: UnsupportedByBroker for any other type.
         """
@@ -127,7 +127,7 @@ class ConfigAdmin(AdminCalls):
         include_synonyms: bool = True,
         include_documentation: bool = False,
     ) -> dict[ConfigResource, list[DescribedConfig] | Failure]:
-        """All configurations of each resource, or those of the given names, as the cluster lists them."""
+        """The configurations of each resource, as the cluster lists them. Default: all names."""
         options: dict[str, Any] = {"include_synonyms": include_synonyms}
         if include_documentation:
             options["include_documentation"] = True
@@ -160,7 +160,7 @@ class ConfigAdmin(AdminCalls):
     def alter_configs(
         self, changes: Mapping[ConfigResource, Iterable[ConfigOperation]], *, validate_only: bool = False
     ) -> dict[ConfigResource, Failure | None]:
-        """Changes some configurations of each resource: all operations on it are done, or none."""
+        """Changes configurations of each resource. All operations on a resource succeed, or none."""
 
         def row(resource: ConfigResource) -> dict[str, Any]:
             configs = [
@@ -198,7 +198,7 @@ class ConfigAdmin(AdminCalls):
                 continue
             if nodes is None:
                 nodes = self._describe_cluster(()).nodes
-            # A broker that is not there is for the cluster to complain of.
+            # The cluster reports an unknown broker.
             by_node.setdefault(nodes.get(int(resource.name)), []).append(resource)
         return by_node
 

@@ -1,7 +1,7 @@
-"""How requests about groups and transactions reach the brokers that coordinate them.
+"""Sends requests about groups and transactions to their coordinators.
 
-A coordinator is looked up once (FindCoordinator) and again when it has moved. What passes (it loads, or is not there at
-the moment) is asked again until the client's request timeout is over.
+A coordinator is looked up once (FindCoordinator), and again when it has moved. Temporary errors (it is loading, or not
+available) are retried until the client's request timeout.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from kcore.errors import KafkaError
     from kcore.protocol.message import Message
 
-# Kinds of change: the last may lose what a lower level cannot express.
+# Kinds of change. The last one may lose data that a lower level cannot represent.
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class Features(NamedTuple):
-    """Supported ranges and finalized levels by name; the epoch is -1 where the broker does not tell."""
+    """Supported ranges and finalized levels by name. Epoch -1: unknown."""
 
     supported: dict[str, tuple[int, int]]
     finalized: dict[str, int]
@@ -32,7 +32,7 @@ class FeatureAdmin(AdminCalls):
     __slots__ = ()
 
     def describe_features(self) -> Features:
-        """What one broker says of features; all brokers of a cluster agree on what is finalized."""
+        """The features of one broker. Finalized levels are equal on all brokers."""
         response = self._ask_versions(None)
         return Features(
             {row.name: (row.min_version, row.max_version) for row in response.supported_features},
@@ -41,7 +41,7 @@ class FeatureAdmin(AdminCalls):
         )
 
     def api_versions(self, broker: Node) -> dict[int, tuple[int, int]]:
-        """Lowest and highest version of each API that a broker serves, by key."""
+        """The minimum and maximum version of each API of a broker, by API key."""
         response = self._ask_versions(broker)
         return {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
 

@@ -1,6 +1,6 @@
-"""What groups have committed: read, set, forgotten. OffsetFetch, OffsetCommit, OffsetDelete (KIP-496).
+"""Committed offsets of groups: list, set, delete. OffsetFetch, OffsetCommit, OffsetDelete (KIP-496).
 
-Each group's coordinator is asked.
+Requests go to each group's coordinator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_GENERATION = -1
 
 
 class CommittedOffset(NamedTuple):
-    """The next record to be read; its leader's epoch is -1 where that was not committed."""
+    """The offset of the next record to read. Leader epoch -1: not committed."""
 
     offset: int
     leader_epoch: int = NO_EPOCH
@@ -37,7 +37,7 @@ class GroupOffsetAdmin(CoordinatorCalls):
     __slots__ = ()
 
     def committed_offsets(self, group_ids: Iterable[str]) -> dict[str, dict[TopicPartition, CommittedOffset] | Failure]:
-        """Everything that each group has committed; a group that is not there has committed nothing."""
+        """The committed offsets of each group. Empty for a group that does not exist."""
         return self._ask_coordinators(GROUP_KEY, group_ids, self._fetch_offsets)
 
     def _fetch_offsets(
@@ -55,7 +55,7 @@ class GroupOffsetAdmin(CoordinatorCalls):
     def alter_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, int | CommittedOffset]
     ) -> dict[TopicPartition, Failure | None]:
-        """Commits an offset of each partition for a group that nobody is in; why one was refused."""
+        """Sets offsets of a group without members. Returns the failure of each partition, or None."""
         committed = {
             place: offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset)
             for place, offset in offsets.items()

@@ -1,4 +1,4 @@
-"""Groups: which there are, who is in them, who has to leave, and their end.
+"""Groups: list, describe, remove members, delete.
 
     list_groups   asks every broker for the groups that it coordinates
     the others    ask each group's coordinator
@@ -34,12 +34,12 @@ CLASSIC, CONSUMER = "Classic", "Consumer"
 EMPTY, DEAD = "Empty", "Dead"
 GROUP_ID_NOT_FOUND = 69
 UNSUPPORTED_VERSION = 35
-# member_type of ConsumerGroupDescribe (KIP-1099).
+# member_type in ConsumerGroupDescribe (KIP-1099).
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 class GroupListing(NamedTuple):
-    """`state` and `type` (CLASSIC, CONSUMER) are empty where the broker is too old to tell (KIP-518, KIP-848)."""
+    """`state` and `type` (CLASSIC, CONSUMER) are empty if the broker is too old (KIP-518, KIP-848)."""
 
     group_id: str
     protocol_type: str
@@ -80,7 +80,7 @@ class GroupAdmin(GroupOffsetAdmin):
     def list_groups(
         self, states: Sequence[str] = (), types: Sequence[str] = ()
     ) -> tuple[list[GroupListing], list[Failure]]:
-        """The groups in these states and of these types, by id, and why a broker could not tell of its own."""
+        """The groups in these states and of these types, by id, and the failures by broker. Default: all groups."""
         groups: dict[str, GroupListing] = {}
         failures: list[Failure] = []
         for broker in self.brokers():
@@ -104,7 +104,7 @@ class GroupAdmin(GroupOffsetAdmin):
         ]
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | Failure]:
-        """Each group, or why it could not be described; one that is not there is GROUP_ID_NOT_FOUND."""
+        """The description or failure of each group. GROUP_ID_NOT_FOUND for a group that does not exist."""
         return self._ask_coordinators(GROUP_KEY, group_ids, self._describe)
 
     def _describe(self, node: Node, group_ids: list[str]) -> dict[str, GroupDescription | Failure]:
@@ -128,7 +128,7 @@ class GroupAdmin(GroupOffsetAdmin):
         }
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, Failure | None]:
-        """Ends groups that nobody is in, and everything they committed; why one was not ended."""
+        """Deletes groups without members, with their offsets. Returns the failure of each group, or None."""
 
         def delete(node: Node, ids: list[str]) -> dict[str, Failure | None]:
             response = self._request(apis.DELETE_GROUPS, {"groups_names": ids}, node)

@@ -1,6 +1,6 @@
-"""Log directories of brokers and what lies in them: DescribeLogDirs, AlterReplicaLogDirs (KIP-113, KIP-827).
+"""Log directories of brokers and their replicas: DescribeLogDirs, AlterReplicaLogDirs (KIP-113, KIP-827).
 
-Each broker is asked about its own.
+Requests go to each broker.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LogDirReplica(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A log directory of a broker; sizes of the volume are -1 where the broker does not tell."""
+    """A log directory of a broker. Volume sizes in bytes; -1: unknown."""
 
     broker: int
     path: str
@@ -56,7 +56,7 @@ class LogDirAdmin(AdminCalls):
     def describe_log_dirs(
         self, brokers: Iterable[Node] | None = None, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[int, list[LogDirDescription] | Failure]:
-        """The log directories of each broker, or of each named one, with the replicas of some partitions or of all."""
+        """The log directories of brokers with their replicas. Default: all brokers, all partitions."""
         wanted = None
         if partitions is not None:
             indexes: dict[str, list[int]] = {}
@@ -74,7 +74,7 @@ class LogDirAdmin(AdminCalls):
         }
 
     def alter_replica_log_dirs(self, directories: Mapping[BrokerReplica, str]) -> dict[BrokerReplica, Failure | None]:
-        """Moves each replica to another directory of its broker, or has it made there."""
+        """Moves each replica to a directory of its broker. A replica that does not exist yet is created there."""
         nodes = {node.id: node for node in self.brokers()}
         outcomes: dict[BrokerReplica, Failure | None] = {}
         asked: dict[int, dict[str, dict[str, list[int]]]] = {}

@@ -1,4 +1,4 @@
-"""Partitions of topics: more of them, who leads them, where their replicas are.
+"""Partitions of topics: add partitions, elect leaders, reassign replicas.
 
 CreatePartitions (KIP-195), ElectLeaders (KIP-183, KIP-460), AlterPartitionReassignments and
 ListPartitionReassignments (KIP-455).
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from kcore.client.admin.results import Failure
     from kcore.protocol.message import Message
 
-# ElectionType: the replica that stands first, or any that is alive, whatever it lacks.
+# ElectionType: the preferred replica, or any live replica, even if records are lost.
 PREFERRED, UNCLEAN = 0, 1
 
 
 class NewPartitions(NamedTuple):
-    """How many partitions a topic is to have altogether; the assignment is of those that are added."""
+    """The total partition count of a topic, and the assignment of the added partitions."""
 
     name: str
     total_count: int
@@ -47,7 +47,7 @@ class PartitionAdmin(AdminCalls):
     def create_partitions(
         self, additions: Sequence[NewPartitions], *, validate_only: bool = False
     ) -> dict[str, Failure | None]:
-        """Gives topics more partitions, or says only whether it could."""
+        """Adds partitions to topics. `validate_only` only checks the request."""
         topics = []
         for new in additions:
             assignments = new.replica_assignment
@@ -88,7 +88,7 @@ class PartitionAdmin(AdminCalls):
     def alter_partition_reassignments(
         self, targets: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, Failure | None]:
-        """Moves partitions to the brokers given for each, the first preferred as leader; None calls a move off."""
+        """Moves partitions to other brokers; the first is the preferred leader. None cancels a reassignment."""
         topics: dict[str, list[dict[str, Any]]] = {}
         for partition, replicas in targets.items():
             row = {
@@ -114,7 +114,7 @@ class PartitionAdmin(AdminCalls):
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """What is being moved of these partitions, or of all."""
+        """The reassignments in progress. Default: of all partitions."""
         rows = None
         if partitions is not None:
             rows = [{"name": name, "partition_indexes": found} for name, found in _numbers(partitions).items()]

@@ -1,7 +1,7 @@
 """Producers that write to partitions, and the end of their transactions: DescribeProducers, WriteTxnMarkers (KIP-664),
 InitProducerId (KIP-360).
 
-The leader of each partition is asked.
+Requests go to each partition's leader.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ProducerAdmin(AdminCalls):
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, list[ProducerState] | Failure]:
-        """Who writes to each partition."""
+        """The active producers of each partition."""
 
         def fields(led: Sequence[TopicPartition]) -> dict[str, Any]:
             return {"topics": _topics(led)}
@@ -59,7 +59,7 @@ class ProducerAdmin(AdminCalls):
         return mapped(answers, lambda part: [_state(producer) for producer in part.active_producers])
 
     def abort_transaction(self, transaction: TransactionToAbort) -> None:
-        """Ends one partition's part of a transaction that hangs, by the marker that its coordinator did not write."""
+        """Aborts a hanging transaction in one partition: writes the marker that its coordinator did not write."""
         place = transaction.partition
         outcomes: dict[TopicPartition, Message | Failure] = {}
         for leader in self._by_leader([place], outcomes):

@@ -1,6 +1,6 @@
-"""Offsets of records by their time, and the end of records before an offset: ListOffsets, DeleteRecords (KIP-107).
+"""Offsets by timestamp, and deletion of records: ListOffsets, DeleteRecords (KIP-107).
 
-The leader of each partition is asked, one request a broker.
+Requests go to each partition's leader, one request per broker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kcore.client.admin.results import Failure
 
-# In the place of a time (OffsetSpec, KIP-405, KIP-734, KIP-1005).
+# Special timestamps (OffsetSpec, KIP-405, KIP-734, KIP-1005).
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
@@ -31,7 +31,7 @@ CONSUMER_REPLICA_ID = -1
 
 
 class ListedOffset(NamedTuple):
-    """An offset that belongs to a time; -1 when there is no such record."""
+    """The offset for a timestamp; -1 without such a record."""
 
     offset: int
     timestamp: int

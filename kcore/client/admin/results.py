@@ -1,4 +1,4 @@
-"""What administrators are told: results and failures, side by side.
+"""Results and failures of admin requests.
 
 dict[what was asked about, result | Failure]        None where there is nothing to tell but that it was done
 """

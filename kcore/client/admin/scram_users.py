@@ -1,6 +1,6 @@
-"""Users who prove themselves by SCRAM: DescribeUserScramCredentials, AlterUserScramCredentials (KIP-554).
+"""SCRAM credentials of users: DescribeUserScramCredentials, AlterUserScramCredentials (KIP-554).
 
-A password never leaves this process: what is sent is salted and hashed (RFC 5802).
+Passwords are salted and hashed before they are sent (RFC 5802).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ScramCredential(NamedTuple):
 
 
 class NewScramCredential(NamedTuple):
-    """A user's new password for a mechanism; the salt is made where none is given."""
+    """A user's new password for a mechanism. Default: a random salt."""
 
     user: str
     mechanism: str
@@ -49,7 +49,7 @@ class ScramUserAdmin(AdminCalls):
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None
     ) -> dict[str, list[ScramCredential] | Failure]:
-        """The credentials of each user, or of every user that has any."""
+        """The credentials of users. Default: all users with credentials."""
         fields = {"users": None if users is None else [{"name": user} for user in users]}
         response = self._request(apis.DESCRIBE_USER_SCRAM_CREDENTIALS, fields)
         raise_failure(response.error_code, "SCRAM credentials", response.error_message)
@@ -65,7 +65,7 @@ class ScramUserAdmin(AdminCalls):
     def alter_user_scram_credentials(
         self, upsertions: Iterable[NewScramCredential] = (), deletions: Iterable[tuple[str, str]] = ()
     ) -> dict[str, Failure | None]:
-        """Sets credentials, and removes those of (user, mechanism); for each user everything is done, or nothing."""
+        """Sets credentials, and deletes those of (user, mechanism). All changes of a user succeed, or none."""
         fields = {
             "upsertions": [_upsertion(new) for new in upsertions],
             "deletions": [{"name": user, "mechanism": _mechanism(name)} for user, name in deletions],

@@ -1,4 +1,4 @@
-"""Topics: which there are, what they are made of, new ones and their end.
+"""Topics: list, describe, create, delete.
 
 Metadata, DescribeTopicPartitions (KIP-966), CreateTopics, DeleteTopics.
 """
@@ -35,7 +35,7 @@ UNKNOWN_TOPIC_ID = 100
 
 
 class NewTopic(NamedTuple):
-    """-1 leaves a number to the broker's default."""
+    """-1 means the broker's default."""
 
     name: str
     partitions: int = -1
@@ -45,7 +45,7 @@ class NewTopic(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """A topic as it was made; numbers are -1 and the id is zeros where the broker is too old to tell (KIP-525)."""
+    """A created topic. Numbers are -1 and the id is zeros if the broker is too old (KIP-525)."""
 
     topic_id: bytes
     partitions: int
@@ -57,7 +57,7 @@ class TopicAdmin(AdminCalls):
     __slots__ = ()
 
     def list_topics(self, *, include_internal: bool = True) -> list[TopicDescription]:
-        """Every topic, by name."""
+        """All topics, by name."""
         found = self._describe_cluster(None).topics.values()
         return sorted((topic for topic in found if include_internal or not topic.is_internal), key=lambda t: t.name)
 
@@ -120,7 +120,7 @@ class TopicAdmin(AdminCalls):
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> dict[str, CreatedTopic | Failure]:
-        """Makes topics, or says only whether it could."""
+        """Creates topics. `validate_only` only checks the request."""
         fields = {
             "topics": [_creatable(topic) for topic in topics],
             "timeout_ms": ADMIN_TIMEOUT_MS,
@@ -133,7 +133,7 @@ class TopicAdmin(AdminCalls):
         return as_asked((topic.name for topic in topics), results)
 
     def delete_topics(self, names: Sequence[str]) -> dict[str, Failure | None]:
-        """Ends topics, with all records."""
+        """Deletes topics with all records."""
         fields = {"topic_names": list(names), "timeout_ms": ADMIN_TIMEOUT_MS}
         response = self._ask_controller(
             apis.DELETE_TOPICS, fields, lambda answer: (topic.error_code for topic in answer.responses)

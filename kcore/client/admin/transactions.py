@@ -1,4 +1,4 @@
-"""Transactions: which there are, how they stand, and producers shut out by their transactional ids.
+"""Transactions: list, describe, and fence producers by their transactional ids.
 
 list_transactions   asks every broker for those that it coordinates (ListTransactions, KIP-664, KIP-994)
 the others          ask each transactional id's coordinator (DescribeTransactions; InitProducerId, KIP-360)
@@ -81,7 +81,7 @@ class TransactionAdmin(CoordinatorCalls):
         return sorted(listed), failures
 
     def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, TransactionDescription | Failure]:
-        """How the transaction of each transactional id stands."""
+        """The state of each transactional id's transaction."""
 
         def describe(node: Node, ids: list[str]) -> dict[str, TransactionDescription | Failure]:
             response = self._request(apis.DESCRIBE_TRANSACTIONS, {"transactional_ids": ids}, node)
@@ -94,7 +94,7 @@ class TransactionAdmin(CoordinatorCalls):
         return self._ask_coordinators(TRANSACTION_KEY, transactional_ids, describe)
 
     def fence_producers(self, transactional_ids: Iterable[str]) -> dict[str, FencedProducer | Failure]:
-        """Shuts out whoever uses these transactional ids now, and aborts their open transactions."""
+        """Fences the present producers of these transactional ids and aborts their open transactions."""
 
         def fence(node: Node, ids: list[str]) -> dict[str, FencedProducer | Failure]:
             requests = [

@@ -1,6 +1,6 @@
-"""The consumer: what it reads, where it stands, its group, and the records. `Consumer` is its face.
+"""The consumer: `Consumer`, its positions and its subscriptions.
 
-Names are imported when they are first asked for: whoever wants one part does not pay for all of them.
+Names are imported on first use, so that unused parts cost nothing.
 """
 
 from __future__ import annotations

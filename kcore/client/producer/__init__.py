@@ -1,6 +1,6 @@
-"""Publishes records: `Producer`, what it answers, and what it is made of.
+"""The producer: `Producer`, `AsyncProducer`, their futures and errors.
 
-Names are imported when they are first asked for: whoever wants one part does not pay for all of them.
+Names are imported on first use, so that unused parts cost nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`AsyncProducer`: the same producer for asyncio.
 
-`send` and `send_batch` may wait for room or for a topic; where they might, they run on a thread, so that the loop goes
-on. Futures can be awaited; they are completed from the background thread.
+If `send` or `send_batch` may have to wait for room or for a topic, they run on a thread, so that the loop is not
+blocked. Futures can be awaited. The background thread completes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AsyncProducer:
-    """Configured as a Producer is. `send` answers a future to await, `send_and_wait` what came of the record."""
+    """Configured like a Producer. `send` returns a future, `send_and_wait` the record's metadata."""
 
     def __init__(self, config: ProducerConfig | Mapping[str, Any] | None = None, **keywords: Any) -> None:
         self._producer = Producer(config, **keywords)
@@ -32,7 +32,7 @@ class AsyncProducer:
         return self._producer.config
 
     async def send(self, topic: str, value: Any = None, **record: Any) -> RecordFuture:
-        """Takes one record; the arguments are those of Producer.send."""
+        """Appends one record, with the arguments of Producer.send."""
         if self._producer.takes_at_once(topic):
             return self._producer.send(topic, value, **record)
         return await asyncio.to_thread(self._producer.send, topic, value, **record)
@@ -42,7 +42,7 @@ class AsyncProducer:
         return await (await self.send(topic, value, **record))
 
     async def send_batch(self, topic: str, values: Any, **batch: Any) -> BatchFuture:
-        """Takes many records; the arguments are those of Producer.send_batch."""
+        """Appends many records, with the arguments of Producer.send_batch."""
         return await asyncio.to_thread(self._producer.send_batch, topic, values, **batch)
 
     async def partitions_for(self, topic: str) -> list[int]:

@@ -1,11 +1,11 @@
-"""The producer's background thread: what is rare and needs Python.
+"""Background: the producer's background thread, for rare work that needs Python.
 
-    metadata        by age, for new topics, when a leader proved wrong
-    producer ids    InitProducerId, for idempotence (KIP-98); with a transactional id the TransactionManager's
-    callbacks       of batches that are done, in the order in which they were
+    metadata        by age, for new topics, and after a request to a former leader
+    producer ids    InitProducerId, for idempotence (KIP-98) and transactions
+    callbacks       of completed batches, in order
 
-It waits for replies and for the sender's events at once (the requester's reply queue is what the sender sets), and asks
-through the network thread. Other threads talk to it under `_condition`, and wait on it for new topics.
+It waits for responses and for the sender's events at once: both wake the requester's reply queue. The network thread
+sends its requests. Concurrency: `_condition` guards the metadata, and other threads wait on it for new topics.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Background:
             threaded=True,
         )
         self.replies = self._requester.replies
-        # Not the module's own generator, whose sequence belongs to the application.
+        # The generator of the random module belongs to the application.
         self._metadata = Metadata(MetadataSettings.of(config), random.Random().random)
         self.transactions: Transactions | None = None
         self._producer_id: ProducerIdRequest | None = None
@@ -73,7 +73,7 @@ class Background:
     # Other threads
 
     def await_topic(self, topic: str, partition: int, timeout_ms: float) -> None:
-        """Returns once the topic has a partition of that number; raises why it will not, or ClientTimeout."""
+        """Waits until the topic has a partition of that number. Raises its error, or ClientTimeout."""
         deadline_ms = now_ms() + timeout_ms
         with self._condition:
             is_known = self._metadata.want(topic, now_ms())
@@ -92,12 +92,12 @@ class Background:
         return 0 if known is None else len(known.partitions)
 
     def _raise_for_topic(self, topic: str) -> None:
-        """Errors that no waiting mends; a topic that is not there may yet come."""
+        """Raises errors that are not retriable. A missing topic may still be created."""
         if self._is_closing:
             raise ProducerClosed("the producer is closed. Create a new one")
         error = self._metadata.errors.get(topic)
         if error is not None and not error.retriable:
-            # One of its own for each: an exception that is kept keeps the frames that it went through.
+            # A new object for each call: a shared exception would keep the frames of all calls.
             raise type(error)(*error.args)
 
     def _late(self, topic: str, partition: int, timeout_ms: float) -> ClientError:
@@ -111,19 +111,19 @@ class Background:
         )
 
     def refuse_in_callback(self, method: str) -> None:
-        """What waits for callbacks cannot be called from one."""
+        """RuntimeError if a method that waits for callbacks is called from one."""
         if threading.get_ident() == self._thread.ident:
             raise RuntimeError(
                 f"cannot call Producer.{method} in a delivery callback: it would wait for itself. Call it elsewhere"
             )
 
     def begin_closing(self) -> None:
-        """Before the last flush: a transaction that is open is aborted."""
+        """Aborts an open transaction, before the last flush."""
         if self.transactions is not None:
             self.transactions.close()
 
     def close(self) -> None:
-        """Ends the thread, and the waits of others."""
+        """Ends the thread and the waits of other threads."""
         with self._condition:
             self._is_closing = True
             self._condition.notify_all()
@@ -132,7 +132,7 @@ class Background:
             self._thread.join()
 
     def take_leavings(self) -> None:
-        """After the network was closed: what was on its way came back, and is let go."""
+        """Releases the requests that were in flight when the network was closed."""
         self._requester.take_leavings()
 
     # The thread
@@ -144,7 +144,7 @@ class Background:
             try:
                 self._turn()
             except Exception:
-                # A defect must not end deliveries in silence: it is shown, and the next turn goes on.
+                # A defect must not silently end deliveries: report it and continue.
                 import sys
 
                 sys.excepthook(*sys.exc_info())
@@ -187,7 +187,7 @@ class Background:
             self._metadata.request_update()
 
     def _take_named_leaders(self) -> None:
-        """What former leaders said is used before metadata says it too (KIP-951)."""
+        """Uses the leaders that produce responses named, before metadata has them (KIP-951)."""
         with self._condition:
             moved = {
                 topic
@@ -228,7 +228,7 @@ class Background:
             self._condition.notify_all()
 
     def _apply(self, cluster: Cluster, change: MetadataChange) -> None:
-        """Tells the network of brokers, and the sender of leaders."""
+        """Passes the brokers to the network and the leaders to the sender."""
         slots = {node.id: self._network.set_node(node.id, node.host, node.port) for node in cluster.nodes.values()}
         for name in cluster.topics if change.has_other_nodes else change.topics:
             topic = cluster.topics.get(name)

@@ -1,4 +1,4 @@
-"""Why a record was not delivered, where no broker said so in a code of its own."""
+"""Delivery errors that are the producer's own, not error codes of a broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DELIVERY_TIMEOUT, CLOSED, ABORTED, NO_MEMORY, UNREADABLE_ANSWER, RECORD_REFUSED 
 
 
 class DeliveryTimeout(ClientTimeout):
-    """A record was not acknowledged within `delivery.timeout.ms`; whether it was written is not known."""
+    """A record was not acknowledged within `delivery.timeout.ms`. It may have been written."""
 
 
 class ProducerClosed(ClientError):
@@ -26,7 +26,7 @@ class RecordAborted(ClientError):
 
 
 def local_error(code: int, subject: str) -> Exception:
-    """The exception of one of the producer's own codes; `subject` is a partition."""
+    """The exception for one of the producer's own error codes. `subject` is a partition."""
     if code == DELIVERY_TIMEOUT:
         return DeliveryTimeout(f"{subject}: not acknowledged within delivery.timeout.ms")
     if code == CLOSED:

@@ -1,4 +1,4 @@
-"""What a producer's interceptors see: each record before it is serialized, and its fate (ProducerInterceptor).
+"""Interceptors of a producer: called for each record before serialization and after its delivery (ProducerInterceptor).
 
 on_send(record) -> the record to send        on_acknowledgement(metadata, error)        close()
 """

@@ -1,7 +1,7 @@
-"""`partitioner.class`: the native partitioners by name, or a callable of one's own.
+"""`partitioner.class`: a native partitioner by name, or a custom callable.
 
-A custom partitioner is called with the topic, the serialized key (or None) and the number of partitions, and answers a
-partition; or it is an object with a method `partition` of the same form.
+A custom partitioner gets the topic, the serialized key (or None) and the number of partitions, and returns a partition.
+It is a callable, or an object with such a method `partition`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAMED = {
 
 
 def partitioner_of(given: Any) -> tuple[int, CustomPartitioner | None]:
-    """The native kind, and the callable that comes before it where there is one."""
+    """The native kind, and the custom partitioner or None."""
     if given is None:
         return BUILT_IN, None
     if isinstance(given, str):

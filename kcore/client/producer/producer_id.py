@@ -1,4 +1,4 @@
-"""The producer id of an idempotent producer: asked for once, and again when its epochs are used up."""
+"""ProducerIdRequest: gets the producer id of an idempotent producer, and a new one when its epochs are used up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ProducerIdRequest:
-    """Wanted, asked for, answered; what fails for a while is repeated after `retry.backoff.ms`, doubling."""
+    """Retriable failures are repeated after `retry.backoff.ms`, which doubles each time."""
 
     def __init__(self, requester: Requester, config: ProducerConfig) -> None:
         self._requester = requester
@@ -32,7 +32,7 @@ class ProducerIdRequest:
         self._is_wanted = True
 
     def wait_ms(self) -> float:
-        """Until something is to be done."""
+        """Milliseconds until the next request."""
         if not self._is_wanted or self._is_asked:
             return float("inf")
         return max(0.0, self._not_before_ms - now_ms())
@@ -58,7 +58,7 @@ class ProducerIdRequest:
             self._is_wanted = False
             control.fail(response.error_code, True)
         elif error is not None and not error.retriable:
-            # The broker has no InitProducerId: it is older than idempotence.
+            # The broker is too old for InitProducerId.
             self._is_wanted = False
             control.fail(UNSUPPORTED_VERSION, True)
         else:

@@ -1,7 +1,7 @@
-"""What makes bytes of keys and values: `key.serializer` and `value.serializer`.
+"""Serializers of keys and values: `key.serializer` and `value.serializer`.
 
-A serializer is a callable of the topic and the value, or an object with Kafka's method `serialize(topic, value)`;
-Java's class names of the simple ones are taken too. None is never serialized: it is a null key, or a tombstone.
+A serializer is a callable of the topic and the value, an object with Kafka's method `serialize(topic, value)`, or one
+of Kafka's class names of simple serializers. None is not serialized: it is a null key or a tombstone.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ NAMED: dict[str, Serializer | None] = {
 
 
 def serializer_of(name: str, given: Any) -> Serializer | None:
-    """The callable of a configuration's value; None where bytes are sent as they are."""
+    """The serializer that a configuration names; None if bytes are sent unchanged."""
     if given is None:
         return None
     if isinstance(given, str):

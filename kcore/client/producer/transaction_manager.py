@@ -1,11 +1,11 @@
-"""The states of a transactional producer (KIP-98, KIP-360, KIP-447; TransactionManager of Apache Kafka). No I/O.
+"""TransactionManager: the states of a transactional producer (KIP-98, KIP-360, KIP-447). No I/O.
 
     UNINITIALIZED -> INITIALIZING -> READY -> IN_TRANSACTION -> COMMITTING | ABORTING -> READY
     IN_TRANSACTION, COMMITTING -> ABORTABLE_ERROR -> ABORTING          any -> FATAL_ERROR
 
-An abortable error ends the transaction and nothing else: what is sent is refused until `abort`, after which the
-producer takes the next epoch, so that the numbers of what was given up cannot come back. A fatal one (fenced, not
-authorized) ends the producer. Concurrency: its lock; batches' errors come from the background thread.
+After an abortable error, `send` is refused until `abort`. The producer then takes the next epoch, so that sequence
+numbers of dropped records cannot be used again. A fatal error (fenced, not authorized) ends the producer. Concurrency:
+one lock; errors of batches come from the background thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ABORTING = "ABORTING_TRANSACTION"
 ABORTABLE_ERROR = "ABORTABLE_ERROR"
 FATAL_ERROR = "FATAL_ERROR"
 
-# Where a state may come from (TransactionManager.State.isTransitionValid).
+# The valid previous states (TransactionManager.State.isTransitionValid).
 PREDECESSORS: dict[str, tuple[str, ...]] = {
     INITIALIZING: (UNINITIALIZED, INITIALIZING, READY, ABORTING),
     READY: (INITIALIZING, COMMITTING, ABORTING),
@@ -44,11 +44,11 @@ FATAL_CODES = frozenset({31, 35, 48, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, PROD
 
 
 class InvalidTransactionState(RuntimeError):
-    """A method was called that the transaction's state does not allow."""
+    """The state of the transaction does not allow the method."""
 
 
 class TransactionManager:
-    """`producer_id` and `producer_epoch` are those that requests carry."""
+    """`producer_id` and `producer_epoch` are those of requests."""
 
     def __init__(self, transactional_id: str) -> None:
         self.transactional_id = transactional_id
@@ -56,7 +56,7 @@ class TransactionManager:
         self.producer_epoch = -1
         self.state = UNINITIALIZED
         self.error: Exception | None = None
-        # Whether the coordinator knows of the transaction, and whether the next one needs another epoch.
+        # Whether the coordinator has begun the transaction, and whether the next one needs another epoch.
         self.is_started = False
         self.needs_next_epoch = False
         self._partitions: set[tuple[str, int]] = set()
@@ -73,7 +73,7 @@ class TransactionManager:
         self.state = target
 
     def check_sending(self) -> None:
-        """What `send` may be called in; raises why not."""
+        """Raises an error if `send` is not allowed in this state."""
         if self.state != IN_TRANSACTION:
             with self._lock:
                 if self.state in (ABORTABLE_ERROR, FATAL_ERROR) and self.error is not None:
@@ -111,7 +111,7 @@ class TransactionManager:
             self._go(ABORTING)
 
     def ended(self) -> None:
-        """The transaction is over; with an epoch to be raised the producer initializes again first."""
+        """The transaction has ended. If the epoch must be raised, the producer is initialized first."""
         with self._lock:
             self._go(READY)
             self.is_started = False
@@ -120,7 +120,7 @@ class TransactionManager:
     # Partitions
 
     def new_partitions(self, partitions: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Those that the coordinator has to be told of."""
+        """The partitions that are not part of the transaction yet."""
         with self._lock:
             return [] if self.state not in (IN_TRANSACTION, COMMITTING) else sorted(set(partitions) - self._partitions)
 
@@ -136,7 +136,7 @@ class TransactionManager:
     # Errors
 
     def failed(self, error: Exception, *, is_fatal: bool = False) -> None:
-        """An error of a batch or of a request of the transaction."""
+        """Handles an error of a batch or of a request of the transaction."""
         with self._lock:
             if self.state == FATAL_ERROR:
                 return
@@ -149,7 +149,7 @@ class TransactionManager:
                 self.needs_next_epoch = True
 
     def failed_with(self, code: int, subject: str, detail: str | None = None) -> Exception:
-        """The same with a broker's code; the exception that it stands for."""
+        """Handles a broker's error code. Returns its exception."""
         error = broker_error(PRODUCER_FENCED if code == INVALID_PRODUCER_EPOCH else code, subject, detail)
         self.failed(error, is_fatal=is_fatal_code(code))
         return error

@@ -1,8 +1,8 @@
-"""What a transactional producer asks of its coordinators, and in which order.
+"""Transactions: the requests of a transactional producer to its coordinators.
 
-The application's thread asks and waits (`init`, `commit`, `abort`, `send_offsets`), at most `max.block.ms`; partitions
-are added by the background thread as batches of them come up, and their batches wait until they are. Which state allows
-what is the TransactionManager's. Facts: TransactionManager's handlers in Apache Kafka; KIP-98, KIP-360, KIP-447.
+The application's thread sends requests and waits at most `max.block.ms` (`init`, `commit`, `abort`, `send_offsets`).
+The background thread adds partitions to the transaction; their batches wait for that. TransactionManager decides what
+each state allows. Source: TransactionManager's handlers in Apache Kafka; KIP-98, KIP-360, KIP-447.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ GROUP_KEY, TRANSACTION_KEY = 0, 1
 NOT_COORDINATOR_CODES = frozenset({15, 16})
 CONCURRENT_TRANSACTIONS = 51
 UNKNOWN_TOPIC_OR_PARTITION = 3
-# Another transaction's markers are still being written: it is over in a moment.
+# The markers of the previous transaction are still being written.
 CONCURRENT_PAUSE_MS = 20.0
 OPERATION_NOT_ATTEMPTED = 55
 
 
 class Transactions:
-    """Of one producer; `manager` says what may be done."""
+    """The transactions of one producer. `manager` has their state."""
 
     def __init__(
         self, control: SenderControl, flush: Callable[[], None], requester: Requester, config: ProducerConfig
@@ -61,18 +61,18 @@ class Transactions:
         self._coordinators: dict[tuple[int, str], Node] = {}
         self._adding: set[tuple[str, int]] = set()
         self._adds_at_ms = 0.0
-        # Who has taken a batch's error has the manager know of it before anybody else looks for one.
+        # Taking a batch's error and passing it to the manager is one step for other threads.
         self._noting = threading.Lock()
 
     def check_sending(self) -> None:
-        """Raises why nothing may be sent. A record's future may be done before the background knows how it ended."""
+        """Raises an error if sending is not allowed. Checks batch errors first: the background thread may be late."""
         self._note_batch_error()
         self.manager.check_sending()
 
     # The application's thread
 
     def init(self, *, raises_epoch: bool = False) -> None:
-        """InitProducerId: fences every earlier producer of the id, whose transaction the coordinator ends."""
+        """InitProducerId: fences earlier producers of the id. The coordinator ends their transaction."""
         self.manager.begin_initializing()
         fields: dict[str, Any] = {"transactional_id": self._id, "transaction_timeout_ms": self._timeout_ms}
         if raises_epoch:
@@ -86,7 +86,7 @@ class Transactions:
         self.manager.begin()
 
     def commit(self) -> None:
-        """Everything sent has to be acknowledged first."""
+        """Commits after all sent records are acknowledged."""
         self.manager.begin_committing()
         self._flush()
         self._note_batch_error()
@@ -95,7 +95,7 @@ class Transactions:
         self._end(is_committed=True)
 
     def abort(self) -> None:
-        """What has not left is given up, what has is waited for; then the coordinator marks all of it as aborted."""
+        """Drops unsent records, waits for sent ones, then lets the coordinator abort the transaction."""
         self.manager.begin_aborting()
         self._control.abort_undrained()
         self._flush()
@@ -113,7 +113,7 @@ class Transactions:
             self.manager.ended()
 
     def send_offsets(self, offsets: Mapping[TopicPartition, Any], group: Any) -> None:
-        """A consumer's progress becomes part of the transaction; `group` is its metadata, or its name alone."""
+        """Adds a consumer's offsets to the transaction. `group` is its metadata, or the group id."""
         self.check_sending()
         if not offsets:
             return
@@ -142,7 +142,7 @@ class Transactions:
     def _ask(
         self, kind: int, key: str, api: Api, fields: Mapping[str, Any], error_of: Callable[[Message], int]
     ) -> Message:
-        """Asks a coordinator until it answers, at most max.block.ms; errors that do not pass end the transaction."""
+        """Sends a request to a coordinator, with retries up to max.block.ms. Other errors end the transaction."""
         deadline_ms = now_ms() + self._max_block_ms
         subject = f"TransactionalId {self._id}: {api.name}"
         while True:
@@ -194,11 +194,11 @@ class Transactions:
                 self.manager.failed_with(code, f"TransactionalId {self._id}: a record was not written")
 
     def on_batch_error(self) -> None:
-        """Background: the sender gave up a batch."""
+        """Background thread: handles a failed batch."""
         self._note_batch_error()
 
     def turn(self) -> None:
-        """Background: has the partitions added that batches wait for."""
+        """Background thread: adds the partitions that batches wait for."""
         if self._adding or now_ms() < self._adds_at_ms:
             return
         partitions = self.manager.new_partitions(self._control.partitions_to_add())
@@ -269,7 +269,7 @@ class Transactions:
             self.turn()
 
     def close(self) -> None:
-        """An open transaction is aborted."""
+        """Aborts an open transaction."""
         if self.manager.state == IN_TRANSACTION or self.manager.error is not None:
             try:
                 self.abort()

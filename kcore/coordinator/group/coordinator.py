@@ -311,8 +311,8 @@ class GroupCoordinator:
         member_id: str | None = None,
         member_epoch: int = NO_EPOCH,
     ) -> tuple[int, dict[TopicPartition, CommittedOffset], set[TopicPartition]]:
-        """OffsetFetch: an error code, the offsets (of `places`, or all), and with `require_stable` the partitions that an
-        open transaction may still change. A consumer group checks the member, if one is named."""
+        """OffsetFetch: an error code, the offsets (of `places`, or all), and with `require_stable` the partitions that
+        an open transaction may still change. A consumer group checks the member, if one is named."""
         return self._shard(group_id).offsets.fetch(group_id, places, require_stable, member_id, member_epoch)
 
     def delete_offsets(self, group_id: str, places: Sequence[TopicPartition]) -> tuple[int, Results]:
