@@ -1,4 +1,4 @@
-"""The clock that clients measure their deadlines by."""
+"""The clock for deadlines of clients."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import time
 
 
 def now_ms() -> float:
-    """Milliseconds of a clock that never goes back."""
+    """Milliseconds of a monotonic clock."""
     return time.monotonic() * 1000.0

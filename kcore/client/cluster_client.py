@@ -1,7 +1,7 @@
-"""What a tool knows of the cluster, and asks it: a Requester with look-ups of leaders and coordinators.
+"""ClusterClient: a Requester for tools, with lookups of leaders and coordinators.
 
-Owned by one thread, which polls while it waits. A broker that cannot be reached fails the call at once when nothing
-else is left to try: waiting longer is the caller's decision, taken with `retrying`.
+Concurrency: one thread owns it and polls the network while it waits. If no broker can be reached, a call fails at once:
+a caller that wants to wait uses `retrying`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ClusterClient(Requester):
 
     @classmethod
     def configured(cls, config: ClientConfig) -> Self:
-        """With what a client's configuration says of connections, requests and repetitions."""
+        """A client with a configuration's settings of connections, requests and retries."""
         client = cls(
             config.texts("bootstrap.servers"),
             client_id=config["client.id"],
@@ -67,7 +67,7 @@ class ClusterClient(Requester):
     def update_metadata(
         self, topics: Iterable[str] | None = None, *, allow_auto_topic_creation: bool = False
     ) -> Cluster:
-        """Asks for the given topics, or for all of them, and remembers what it learns; errors stay in the answer."""
+        """Requests metadata of topics, or of all, and caches it. Errors are in the response."""
         fields = {
             "topics": None if topics is None else [{"name": topic} for topic in topics],
             "allow_auto_topic_creation": allow_auto_topic_creation,
@@ -80,11 +80,11 @@ class ClusterClient(Requester):
         return newer
 
     def connection_states(self) -> list[ConnectionState]:
-        """The state of each connection, from the thread that owns this."""
+        """The state of each connection. Only the owning thread may call it."""
         return connection_states(self.network)
 
     def partitions_of(self, topic: str, *, allow_auto_topic_creation: bool = False) -> list[int]:
-        """The partitions of a topic; waits for one that is just being created."""
+        """The partitions of a topic. Waits for a topic that is being created."""
         known = self.cluster.topics.get(topic)
         if known is None or known.error_code:
             known = self._describe(topic, allow_auto_topic_creation)
@@ -103,7 +103,7 @@ class ClusterClient(Requester):
         return self.retrying(attempt)
 
     def leader_of(self, partition: TopicPartition) -> Node:
-        """The broker that leads a partition, looked up when it is not known."""
+        """The leader of a partition. Looked up if it is not cached."""
         leader = self.cluster.leader_of(partition)
         if leader is not None:
             return leader
@@ -120,7 +120,7 @@ class ClusterClient(Requester):
         return self.retrying(attempt)
 
     def group_coordinator(self, group_id: str) -> Node:
-        """The broker that coordinates a group."""
+        """The coordinator of a group."""
 
         def attempt() -> Node:
             response = self.request(apis.FIND_COORDINATOR, {"key": group_id, "key_type": GROUP_KEY_TYPE})

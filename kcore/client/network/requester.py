@@ -1,9 +1,9 @@
-"""Requester: what Python asks of brokers, through the codec: one request, many at once, or with a callback.
+"""Requester: requests of Python code to brokers: one request, many at once, or with a callback.
 
-    with the network's own thread (`threaded`)    any thread asks and waits for its reply, without the GIL
-    without                                       the one thread that owns it polls the network while it waits
+    with a network thread (`threaded`)    any thread sends requests and waits for its responses, without the GIL
+    without                               one thread owns it and polls the network while it waits
 
-Callbacks run on the thread that waits: in `request`, `request_each` or `poll`, never on the network's.
+Callbacks run on the waiting thread, in `request`, `request_each` or `poll`, never on the network thread.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ REQUEST_TIMEOUT_MS = 30_000
 RETRY_BACKOFF_MS = 50
 RETRY_BACKOFF_MAX_MS = 1_000
 RETRIES = 2**31 - 1
-# How many requests `request_each` has on the way, and how long a wait lasts before it looks around.
+# Requests of `request_each` in flight, and the longest single wait.
 PIPELINED = 64
 POLL_MS = 1_000.0
 
 
 class Requester:
-    """Asks over `network`; `request_timeout_ms` is how long a request may take where its caller does not say."""
+    """Sends requests over `network`. `request_timeout_ms` is the default timeout of a request."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class Requester:
         self.network = network
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
-        # How long `retrying` pauses, and how often it repeats, within its time.
+        # Pauses and maximum number of retries of `retrying`.
         self.retry_backoff_ms: float = RETRY_BACKOFF_MS
         self.retry_backoff_max_ms: float = RETRY_BACKOFF_MAX_MS
         self.retries = RETRIES
         self._threaded = threaded
-        # Replies to `send`, and without a network thread to everything; with one, each thread that waits has a queue.
+        # Responses to `send`. With a network thread, each thread has a queue of its own for other requests.
         self.replies = ReplyQueue()
         self._own_queues = _local()
         self._pending: set[Exchange] = set()
@@ -73,15 +73,15 @@ class Requester:
         return self.network.set_node(node.id, node.host, node.port)
 
     def keep_apart(self, node: Node) -> None:
-        """Gives a node that is not known yet a connection of its own, which takes nothing that may go to any node."""
+        """Gives an unknown node a connection that is not used for requests to any node."""
         self.network.set_node(node.id, node.host, node.port, is_apart=True)
 
     def server_at(self, slot: int) -> str:
-        """A node as people write it."""
+        """A node's address for messages."""
         return written(*self.network.address(slot)) if slot != ANY_NODE else "the cluster"
 
     def versions_of(self, node: Node) -> dict[int, tuple[int, int]]:
-        """Every API that a broker speaks, by key; asks it by connecting to it."""
+        """The APIs that a broker supports, by key. Connects if they are not known."""
         slot = self.slot_of(node)
         versions = self.network.versions(slot)
         if versions is None:
@@ -90,7 +90,7 @@ class Requester:
         return versions or {}
 
     def version_of(self, node: Node, api: Api) -> int:
-        """The version in which a request of an API would be sent to a broker."""
+        """The version of an API's requests to a broker."""
         slot = self.slot_of(node)
         return Question(api, {}).version_for(self.versions_of(node).get(api.key), self.server_at(slot))
 
@@ -105,7 +105,7 @@ class Requester:
             raise request_error(connecting.status, connecting.failure, self.server_at(slot), "")
 
     def nobody_reached(self, status: int) -> ClientError:
-        """Why no broker could be asked: what every one that was tried is known to have failed for."""
+        """The error if no broker could be reached, with the failure of each."""
         reasons = [
             (written(*self.network.address(slot)), failure)
             for slot in range(self.network.node_count)
@@ -131,10 +131,10 @@ class Requester:
         min_version: int | None = None,
         max_version: int | None = None,
     ) -> None:
-        """Sends a request to a node, or to any; `on_response` gets its answer or its error, by `poll` or already here.
+        """Sends a request to a node, or to any. `on_response` gets the response or the error, in `poll` or at once.
 
-        Without an answer to expect (produce with acks=0) it gets neither, once the request has left. `fields` may be a
-        function of the version that is spoken, which lies within the limits given, else within those of the API.
+        If no response is expected (produce with acks=0), it gets neither, once the request is sent. `fields` may be a
+        function of the version. The version limits default to those of the API.
         """
         question = Question(api, fields, expects_reply, min_version, max_version)
         self._begin(self.replies, node, question, on_response, timeout_ms)
@@ -157,11 +157,11 @@ class Requester:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything is on its way."""
+        """Whether requests are in flight."""
         return bool(self._pending)
 
     def in_flight(self, node: Node) -> int:
-        """How many requests to a broker wait for their answers."""
+        """Number of requests in flight to a broker."""
         slot = self.network.node_slot(node.id)
         return sum(exchange.node == slot for exchange in tuple(self._pending))
 
@@ -174,9 +174,9 @@ class Requester:
         return queue
 
     def _wait(self, replies: ReplyQueue, timeout_ms: float) -> int:
-        """Waits until something happened, at most so long; hands out what was answered, and says how much that was."""
+        """Waits for responses, at most `timeout_ms`, and calls back. Returns their number."""
         if self._threaded:
-            # A reply that is there already ends the wait, once.
+            # A response that is there already ends the wait.
             replies.wait(timeout_ms)
             taken = replies.take()
         else:
@@ -188,13 +188,13 @@ class Requester:
         return len(taken)
 
     def turn(self, timeout_ms: float) -> int:
-        """Waits once, for answers to `send` or until `replies` is woken, and calls back; for threads that do more."""
+        """Waits once, for responses to `send` or a wake-up of `replies`, and calls back. For busy threads."""
         return self._wait(self.replies, timeout_ms)
 
     def poll(self, timeout_ms: float) -> int:
-        """Waits until a request of `send` is answered, at most so long, and calls back; returns how many were answered.
+        """Waits until a request of `send` is answered, at most `timeout_ms`, and calls back. Returns their number.
 
-        Without a network thread and with nothing on the way it returns at once.
+        Without a network thread and without requests in flight it returns at once.
         """
         deadline_ms = now_ms() + timeout_ms
         pending = len(self._pending)
@@ -205,7 +205,7 @@ class Requester:
         return pending - len(self._pending)
 
     def request(self, api: Api, fields: Fields, node: Node | None = None, timeout_ms: float | None = None) -> Message:
-        """Sends and waits for the answer; other answers that arrive meanwhile are handed out too."""
+        """Sends a request and waits for its response. Calls back for other responses meanwhile."""
         outcome: list[tuple[Message | None, ClientError | None]] = []
 
         def on_response(response: Message | None, error: ClientError | None) -> None:
@@ -221,11 +221,11 @@ class Requester:
         try:
             raise error or BrokerUnreachable("the connection ended before the response arrived")
         finally:
-            # It holds this frame, and those that called.
+            # The exception refers to this frame: avoid a reference cycle.
             del error
 
     def request_each(self, requests: Iterable[tuple[Node, Api, Fields]]) -> list[Message | ClientError]:
-        """Sends many, up to PIPELINED of them unanswered at a time; each gets its answer, or what kept it from one."""
+        """Sends many requests, up to PIPELINED in flight. Returns the response or the error of each."""
         outcomes: dict[int, Message | ClientError] = {}
         replies = self._queue_of_caller()
         sent = 0
@@ -247,7 +247,7 @@ class Requester:
         return [outcomes[number] for number in range(sent)]
 
     def retrying(self, attempt: Callable[[], Result], timeout_ms: float | None = None) -> Result:
-        """Repeats an attempt that fails with a retriable error, with growing pauses, until its time is over."""
+        """Repeats an attempt after retriable errors, with growing pauses, until the timeout."""
         deadline_ms = now_ms() + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
         backoff_ms = self.retry_backoff_ms
         retries = 0
@@ -262,18 +262,18 @@ class Requester:
             backoff_ms = min(backoff_ms * 2.0, self.retry_backoff_max_ms)
 
     def close(self) -> None:
-        """Ends what is on the way, whose callbacks are told so; a network thread has been ended before."""
+        """Ends the requests in flight with an error. A network thread must have ended before."""
         self.network.close()
         self.take_leavings()
 
     def take_leavings(self) -> None:
-        """After the network was closed: what was on its way comes back, until nothing of it is left."""
+        """Calls back for all requests that were in flight when the network was closed."""
         while taken := self.replies.take():
             _hand_out(taken)
 
 
 def _hand_out(taken: list[EncodedRequest]) -> None:
-    """Calls back for all of them, also where a callback fails; what the first such failure was comes out at the end."""
+    """Calls back for all requests, also after a callback fails. Raises the first failure at the end."""
     failures: list[BaseException] = []
     for request in taken:
         try:
@@ -285,7 +285,7 @@ def _hand_out(taken: list[EncodedRequest]) -> None:
 
 
 class Connecting:
-    """The end of a connection that was asked for."""
+    """The completion of a connection attempt."""
 
     is_over = False
 
