@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.group.consumer.group import ConsumerGroup
     from kcore.coordinator.group.effects import StartTimer, StopTimer
+    from kcore.coordinator.group.live_sessions import LiveSessions
     from kcore.coordinator.group.records import GroupMetadata, Pair
     from kcore.coordinator.group.state import Group
 
@@ -23,6 +24,7 @@ class ShardInterface(Protocol):
     lock: Lock
     error: int
     groups: dict[str, Group | ConsumerGroup]
+    sessions: LiveSessions
 
     def append(self, pairs: Sequence[Pair]) -> int: ...
 
