@@ -223,6 +223,8 @@ def test_faults_of_one_node_leave_others_alone(proxy: FaultProxy) -> None:
 def test_it_leaves_no_port_and_no_thread() -> None:
     import threading
 
+    # A fixture may have a proxy for the whole session.
+    before = set(threading.enumerate())
     with EmbeddedBroker() as broker, FaultProxy(broker.bootstrap_servers) as proxy:
         admin = AdminClient({"bootstrap.servers": proxy.bootstrap_servers})
         assert admin.list_topics(timeout=30).brokers
@@ -237,7 +239,7 @@ def test_it_leaves_no_port_and_no_thread() -> None:
         assert admin.list_topics(timeout=30).brokers
     assert ports
     assert not ports & own_ports()
-    assert "kcli-fault-proxy" not in {thread.name for thread in threading.enumerate()}
+    assert "kcli-fault-proxy" not in {thread.name for thread in set(threading.enumerate()) - before}
 
 
 @pytest.mark.parametrize(
