@@ -42,13 +42,13 @@ def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--entity-type",
                 type=click.Choice(ENTITY_TYPES),
-                help="Type of the entity. users, clients and ips are handled by `kcli quotas`.",
+                help="Type of the entity. users, clients and ips name quotas, as in `kcli quotas`.",
             ),
             click.option(
                 "--entity-name",
                 metavar="NAME",
                 shell_complete=complete_entities,
-                help="Name of the entity: a topic name, a broker id, a subscription or a group id.",
+                help="Name of the entity: a topic name, a broker id, a client metrics subscription or a group id.",
             ),
             click.option("--entity-default", is_flag=True, help="The defaults of all brokers."),
             click.option(
@@ -113,7 +113,22 @@ def chosen_entity(
         named.append(Entity(entity_type, "" if entity_default else entity_name))
     elif entity_name is not None or entity_default:
         raise UsageFailure("--entity-name and --entity-default need --entity-type")
-    if len(named) != 1:
+    if len(named) > 1:
+        given = [
+            option
+            for option, is_given in (
+                ("--topic", topic is not None),
+                ("--broker", broker is not None),
+                ("--broker-defaults", broker_defaults),
+                ("--broker-logger", broker_logger is not None),
+                ("--client-metrics", client_metrics is not None),
+                ("--group", group is not None),
+                ("--entity-type", entity_type is not None),
+            )
+            if is_given
+        ]
+        raise UsageFailure(f"{', '.join(given[:-1])} and {given[-1]} cannot be combined: pass one of them")
+    if not named:
         raise UsageFailure("name one entity: --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE")
     (entity,) = named
     if entity.name == "" and entity.entity_type != BROKERS:
@@ -152,7 +167,7 @@ def added_configs(add_config: str | None, add_config_file: str | None) -> dict[s
     for item in re.split(f",{_OUTSIDE_BRACKETS}", add_config):
         name, *values = re.split(rf"\s*=\s*{_OUTSIDE_BRACKETS}", item)
         if len(values) != 1 or not name.strip():
-            raise UsageFailure(f"--add-config {item!r}: not of the form NAME=VALUE or NAME=[VALUE,VALUE]")
+            raise UsageFailure(f"--add-config: expected NAME=VALUE or NAME=[VALUE,VALUE], got {item!r}")
         configs[name.strip()] = re.sub(r"[\[\]]", "", values[0]).strip()
     return configs
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt topic configurations that a broker refuses."""
+"""Suggestions for misspelt configurations: of topics, which a broker refuses, and of brokers, which it accepts."""
 
 from __future__ import annotations
 
@@ -21,3 +21,19 @@ def suggest_topic_configs(error: Exception, names: Iterable[str]) -> None:
     suggested = [name for name in near if name is not None]
     if suggested:
         error.add_note(f"did you mean {', '.join(suggested)}?")
+
+
+def warn_of_unknown_broker_configs(names: Iterable[str]) -> None:
+    """Warns on stderr: brokers accept any name, because plugins may define it."""
+    import sys
+
+    from kcore.config.broker_keys import BROKER_KEYS
+    from kcore.config.definition import nearest_name
+    from kcore.config.foreign_names import remark
+    from kcore.config.listener_names import is_listener_bound
+
+    for name in names:
+        if name not in BROKER_KEYS and remark(name) is None and not is_listener_bound(name):
+            near = nearest_name(name, BROKER_KEYS)
+            suggestion = f". Did you mean {near}?" if near is not None else ""
+            print(f"kcli: warning: unknown broker configuration {name}{suggestion}", file=sys.stderr)

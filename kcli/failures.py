@@ -8,6 +8,7 @@ system become failures here. Every other exception is a defect and keeps its tra
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -109,6 +110,11 @@ def translate(error: Exception) -> Failure | None:
         return DeniedFailure(f"{error.filename}: permission denied. Run as its owner, or change its permissions")
     if isinstance(error, FileNotFoundError):
         return UsageFailure(f"{error.filename}: no such file or directory")
+    if isinstance(error, IsADirectoryError):
+        return Failure(f"cannot read {error.filename}: it is a directory. Pass a file")
+    if isinstance(error, NotADirectoryError):
+        parent = os.path.dirname(os.fspath(error.filename))
+        return Failure(f"cannot open {error.filename}: {parent} is not a directory. Pass a directory")
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(f"{error.filename}: {error.strerror}")
     return None

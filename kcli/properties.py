@@ -54,7 +54,7 @@ def parse_properties(pairs: Iterable[str], option: str) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise UsageFailure(f"{option} {pair!r}: not of the form NAME=VALUE")
+            raise UsageFailure(f"{option}: expected NAME=VALUE, got {pair!r}")
         properties[name.strip()] = value
     return properties
 

@@ -92,6 +92,12 @@ def serve(arguments: ServerArguments) -> int:
         text = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
             text += ". Stop the process that listens on this port, or choose another port with --port"
+        elif error.errno == errno.EACCES:
+            text += ". Ports below 1024 are reserved for root: choose another port with --port"
+        elif error.errno == errno.EADDRNOTAVAIL and text.startswith("cannot resolve"):
+            text += ". Correct the host name in listeners"
+        elif error.errno == errno.EADDRNOTAVAIL:
+            text += ". No network interface has this address: correct the host in listeners"
         raise (DeniedFailure if isinstance(error, PermissionError) else Failure)(text) from None
     finally:
         for directory in served:

@@ -22,7 +22,7 @@ from kcli.config_entities import (
     entity_options,
     means_quotas,
 )
-from kcli.config_suggestions import suggest_topic_configs
+from kcli.config_suggestions import suggest_topic_configs, warn_of_unknown_broker_configs
 from kcli.failures import Failure, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import KAFKA, output_option, write_rows
@@ -224,8 +224,9 @@ def alter(
 ) -> None:
     """Alter the configurations of a topic, a broker, all brokers, a broker's loggers, client metrics or a group.
 
-    All changes are applied, or none. Brokers apply changes of cluster-wide and per-broker configurations immediately
-    (see the modes in `kcli configs docs`).
+    All changes are applied, or none. Configurations with the mode cluster-wide or per-broker take effect immediately;
+    read-only ones cannot be altered. `kcli configs docs` lists the modes. With --entity-type users, clients or ips,
+    the command alters quotas, as `kcli quotas alter` does.
     """
     from kcore.client.admin.configs import DELETE, SET, ConfigAdmin, ConfigOperation, ConfigResource
     from kcore.client.admin.results import failures, raise_first
@@ -250,6 +251,8 @@ def alter(
         if entity.entity_type == TOPICS:
             suggest_topic_configs(failure, added)
     raise_first(results)
+    if entity.entity_type == BROKERS and output != KAFKA:
+        warn_of_unknown_broker_configs(added)
     row = {
         "entity_type": entity.entity_type,
         "entity_name": entity.name or None,

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 @click.option("--deep-iteration", is_flag=True, help="Print the records of each batch, also of compressed batches.")
 @click.option("--skip-record-metadata", is_flag=True, help="Print only keys and values of records.")
 @click.option("--verify-index-only", is_flag=True, help="Compare index entries with the log; do not print them.")
-@click.option("--index-sanity-check", is_flag=True, help="Only run the checks that a broker runs when it starts.")
+@click.option(
+    "--index-sanity-check", is_flag=True, help="For index files: check only the size and the order of entries."
+)
 @click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
 @click.option("--max-bytes", type=click.IntRange(min=0), metavar="BYTES", help="Maximum bytes to read per .log file.")
 @click.option("--max-message-size", type=click.IntRange(min=1), hidden=True, help="Accepted, not used.")
@@ -79,7 +81,7 @@ def command(
 
     named = [*paths, *(name.strip() for name in (files or "").split(",") if name.strip())]
     if not named:
-        raise UsageFailure("no file is named: pass FILE, or --files FILE,FILE")
+        raise UsageFailure("no file given: pass FILE, or --files FILE,FILE")
     if key_decoder_class or value_decoder_class:
         raise UsageFailure(
             "--key-decoder-class and --value-decoder-class are not supported, because Java classes cannot run here: "
@@ -142,7 +144,7 @@ def dump_files(
         elif suffix == ".timeindex":
             yield from dump_time_index(path, sanity_only=sanity_only, verify_only=verify_only, findings=findings)
         elif suffix == ".txnindex":
-            yield from dump_transaction_index(path)
+            yield from dump_transaction_index(path, findings)
         else:
             yield from dump_snapshot(path, findings)
 

@@ -268,7 +268,7 @@ def parse_levels(pairs: Iterable[str]) -> dict[str, int]:
     for pair in pairs:
         name, equals, level = pair.partition("=")
         if not equals or not name.strip() or not level.strip().isdecimal() or int(level) > MAX_LEVEL:
-            raise UsageFailure(f"--feature {pair!r}: not of the form NAME=LEVEL, as in transaction.version=2")
+            raise UsageFailure(f"--feature: expected NAME=LEVEL, as in transaction.version=2, got {pair!r}")
         if name.strip() in levels:
             raise UsageFailure(f"--feature {name.strip()}: given twice; remove one")
         levels[name.strip()] = int(level)

@@ -147,8 +147,12 @@ def alter(
     from kcore.client.admin.client_quotas import ClientQuotaAdmin, QuotaChange
 
     named = entity(**who)
-    if not named or "" in named.values():
-        raise UsageFailure("an entity has no name: pass --entity-name or --entity-default for each --entity-type")
+    if not named:
+        raise UsageFailure("no entity given: pass --user, --client, --ip, or their defaults, as in --client-defaults")
+    for kind, name in named.items():
+        if name == "":
+            [entity_type] = [each for each, protocol_type in PROTOCOL_TYPES.items() if protocol_type == kind]
+            raise UsageFailure(f"--entity-type {entity_type} has no name: pass --entity-name or --entity-default")
     quotas = changes(add_config, delete_config)
     with connect(bootstrap_server, read_properties(command_config)) as client:
         [error] = ClientQuotaAdmin(client).alter_client_quotas([QuotaChange(named, quotas)])
@@ -197,7 +201,7 @@ def changes(add_config: str | None, delete_config: str | None) -> dict[str, floa
         except ValueError:
             equals = ""
         if not equals or not key:
-            raise UsageFailure(f"--add-config {pair!r}: not of the form NAME=NUMBER, as in producer_byte_rate=1048576")
+            raise UsageFailure(f"--add-config: expected NAME=NUMBER, as in producer_byte_rate=1048576, got {pair!r}")
     for key in (delete_config or "").split(","):
         if key.strip() in quotas:
             raise UsageFailure(f"{key.strip()} is in both --add-config and --delete-config: remove one")

@@ -43,14 +43,14 @@ def command(properties_file: str | None, data_dir: str | None, timeout: float, o
     """Stop the broker that serves a data directory.
 
     The broker completes requests in flight, flushes and closes its logs. The command returns when the broker has ended.
-    It also succeeds if no broker serves the directory.
+    It also succeeds if no broker is running on the directory.
     """
     directory = directory_of(properties_file, data_dir)
     pid = stop_broker(directory, timeout)
     if output != TABLE:
         write_object({"data_dir": directory, "pid": pid, "stopped": pid is not None})
     elif pid is None:
-        click.echo(f"no broker serves {directory}")
+        click.echo(f"no broker is running on {directory}")
     else:
         click.echo(f"stopped the broker of {directory} (pid {pid})")
 

@@ -30,9 +30,11 @@ MAX_PARTITION = 2**31 - 1
 # If a partition has no marker yet, the abort marker gets this coordinator epoch, as from Kafka's tool.
 FIRST_COORDINATOR_EPOCH = 0
 
-topic_option = click.option("--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic.")
+topic_option = click.option(
+    "--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic of the partition."
+)
 partition_option = click.option(
-    "--partition", required=True, type=click.IntRange(0, MAX_PARTITION), metavar="N", help="Partition."
+    "--partition", required=True, type=click.IntRange(0, MAX_PARTITION), metavar="N", help="Number of the partition."
 )
 
 
@@ -136,9 +138,17 @@ def find_hanging(
     "--start-offset", type=click.IntRange(0), metavar="OFFSET", help="First offset of the transaction to abort."
 )
 @click.option("--producer-id", type=click.IntRange(0), metavar="ID", help="Producer id, instead of --start-offset.")
-@click.option("--producer-epoch", type=click.IntRange(0, 2**15 - 1), metavar="N", help="Epoch of --producer-id.")
 @click.option(
-    "--coordinator-epoch", type=click.IntRange(-1, 2**31 - 1), metavar="N", help="Coordinator epoch of --producer-id."
+    "--producer-epoch",
+    type=click.IntRange(0, 2**15 - 1),
+    metavar="N",
+    help="Epoch of the producer, from describe-producers. Required with --producer-id.",
+)
+@click.option(
+    "--coordinator-epoch",
+    type=click.IntRange(-1, 2**31 - 1),
+    metavar="N",
+    help="Epoch of the transaction coordinator, from describe-producers; -1 if unknown. Required with --producer-id.",
 )
 @yes_option
 @bootstrap_server_option
@@ -157,15 +167,16 @@ def abort(
     """Abort a transaction that hangs in a partition.
 
     The partition's leader writes an abort marker. Consumers with isolation.level=read_committed then skip the records
-    of the transaction and continue.
+    of the transaction and continue. With --producer-id a marker is written even if no transaction is open.
     """
     from kcore.client.admin.producers import ProducerAdmin, TransactionToAbort
 
     named = (producer_id, producer_epoch, coordinator_epoch)
-    if (start_offset is None) == (producer_id is None) or (producer_id is not None and None in named):
+    if start_offset is not None and producer_id is not None:
+        raise UsageFailure("--start-offset and --producer-id cannot be combined: pass one of them")
+    if start_offset is None and None in named:
         raise UsageFailure(
-            "the transaction is not named: pass --start-offset, "
-            "or --producer-id with --producer-epoch and --coordinator-epoch"
+            "no transaction given: pass --start-offset, or --producer-id with --producer-epoch and --coordinator-epoch"
         )
     place = _place(topic, partition)
     with connect(bootstrap_server, read_properties(command_config)) as client:
@@ -181,6 +192,7 @@ def abort(
             )
         identity, epoch, coordinator = (int(number or 0) for number in named)
         admin.abort_transaction(TransactionToAbort(place, identity, epoch, max(coordinator, FIRST_COORDINATOR_EPOCH)))
+    click.echo(f"Aborted the transaction of producer {identity}, epoch {epoch}, in partition {place}.")
 
 
 def _place(topic: str, partition: int) -> TopicPartition:
@@ -191,8 +203,15 @@ def _place(topic: str, partition: int) -> TopicPartition:
 
 def _producers(admin: ProducerAdmin, place: TopicPartition) -> list[ProducerState]:
     from kcore.client.admin.results import only
+    from kcore.client.errors import UnknownTopic
 
-    return only(admin.describe_producers([place]))
+    try:
+        return only(admin.describe_producers([place]))
+    except UnknownTopic as error:
+        raise Failure(
+            f"topic {place.topic} does not exist. List the topics with: kcli topics list",
+            as_kafka=str(error),
+        ) from None
 
 
 def _open_at(producers: list[ProducerState], place: TopicPartition, start_offset: int) -> ProducerState:

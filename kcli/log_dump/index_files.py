@@ -28,6 +28,13 @@ OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
 NO_TIMESTAMP = -1
 ABORTED_TXN = struct.Struct(">hqqqq")
+ABORTED_TXN_VERSION = 0
+REBUILD = "A broker rebuilds the index: delete the file and restart the broker"
+# A broker does not miss a transaction index, but it rebuilds that of a segment whose offset index is missing.
+REBUILD_WITH_OFFSET_INDEX = (
+    "A broker rebuilds it together with the offset index: stop the broker, delete the .index and .txnindex files of "
+    "the segment, and start the broker again"
+)
 
 
 def read_entries(path: str, entry: struct.Struct) -> list[tuple[int, ...]]:
@@ -53,7 +60,11 @@ def dump_offset_index(path: str, *, sanity_only: bool, verify_only: bool, findin
         yield from _sanity(path, OFFSET_ENTRY, [offset for offset, _ in entries], findings)
         return
     with BatchReader(_beside(path, ".log")) as log:
-        for relative_offset, position in entries:
+        for number, (relative_offset, position) in enumerate(entries, 1):
+            if relative_offset < 0 or position < 0:
+                shown = f"offset {base_offset + relative_offset}, position {position}"
+                findings.errors.append(f"{path}: entry {number} ({shown}) is not valid. {REBUILD}")
+                return
             offset = base_offset + relative_offset
             batch = log.batch_at(position)
             if batch is None or batch.last_offset != offset:
@@ -69,11 +80,15 @@ def dump_time_index(path: str, *, sanity_only: bool, verify_only: bool, findings
     if sanity_only:
         yield from _sanity(path, TIME_ENTRY, [timestamp for timestamp, _ in entries], findings)
         return
-    positions = read_entries(_beside(path, ".index"), OFFSET_ENTRY)
+    positions = [entry for entry in read_entries(_beside(path, ".index"), OFFSET_ENTRY) if min(entry) >= 0]
     previous = NO_TIMESTAMP
     with BatchReader(_beside(path, ".log")) as log:
-        for timestamp, relative_offset in entries:
+        for number, (timestamp, relative_offset) in enumerate(entries, 1):
             offset = base_offset + relative_offset
+            if timestamp < NO_TIMESTAMP or relative_offset < 0:
+                shown = f"timestamp {timestamp}, offset {offset}"
+                findings.errors.append(f"{path}: entry {number} ({shown}) is not valid. {REBUILD}")
+                return
             start = max((position for found, position in positions if found <= relative_offset), default=0)
             _check_time(path, log, start, offset, timestamp, previous, findings)
             if not verify_only:
@@ -99,11 +114,21 @@ def _check_time(
     findings.add(findings.offsets_not_found, file, (offset, -1))
 
 
-def dump_transaction_index(path: str) -> Iterator[Row]:
+def dump_transaction_index(path: str, findings: Findings) -> Iterator[Row]:
     with open(path, "rb") as file:
         content = file.read()
     usable = len(content) - len(content) % ABORTED_TXN.size
-    for version, producer_id, first, last, stable in ABORTED_TXN.iter_unpack(memoryview(content)[:usable]):
+    entries = ABORTED_TXN.iter_unpack(memoryview(content)[:usable])
+    for number, (version, producer_id, first, last, stable) in enumerate(entries, 1):
+        if version != ABORTED_TXN_VERSION:
+            findings.errors.append(
+                f"{path}: entry {number} has the unknown version {version}. {REBUILD_WITH_OFFSET_INDEX}"
+            )
+            return
+        if min(producer_id, first, last, stable) < 0:
+            shown = f"producer id {producer_id}, offsets {first} to {last}"
+            findings.errors.append(f"{path}: entry {number} ({shown}) is not valid. {REBUILD_WITH_OFFSET_INDEX}")
+            return
         yield {
             "kind": "aborted_transaction",
             "version": version,
@@ -112,6 +137,11 @@ def dump_transaction_index(path: str) -> Iterator[Row]:
             "last_offset": last,
             "last_stable_offset": stable,
         }
+    if usable < len(content):
+        findings.errors.append(
+            f"{path}: {len(content) - usable} bytes after the last entry are not a complete entry. "
+            f"{REBUILD_WITH_OFFSET_INDEX}"
+        )
 
 
 def _sanity(path: str, entry: struct.Struct, ordered: list[int], findings: Findings) -> Iterator[Row]:

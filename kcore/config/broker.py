@@ -175,6 +175,7 @@ class BrokerConfig(TypedConfig):
         undefined = sorted(name for name in self.unknown if not is_listener_bound(name))
         if not undefined:
             return []
+        from kcore.config.definition import nearest_name
         from kcore.config.foreign_names import remark, unknown_name
 
         refuses = values.get(UNKNOWN_KEYS, BROKER_KEYS[UNKNOWN_KEYS].default) == ERROR
@@ -184,7 +185,8 @@ class BrokerConfig(TypedConfig):
             if warning is None:
                 error = unknown_name(name, BROKER_KEYS, UNKNOWN_NAME_REMEDY)
                 errors.append(error)
-                warning = f"{error}; it is ignored"
+                near = nearest_name(name, BROKER_KEYS)
+                warning = f"unknown configuration {name} is ignored" + (f". Did you mean {near}?" if near else "")
             self.warnings.append(warning)
         return errors if refuses else []
 

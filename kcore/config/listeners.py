@@ -56,7 +56,10 @@ def parse_endpoint(text: str, protocols: dict[str, str], setting: str) -> Endpoi
     host, colon, port_text = address.rpartition(":")
     bracket_free = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (separator and name and colon and port_text.isascii() and port_text.isdigit()) or int(port_text) > 65535:
-        raise ConfigException(f"{setting}: {text!r} is not a listener. Write it as NAME://HOST:PORT", setting)
+        reason = (
+            f"port {port_text} is not a number from 0 to 65535" if separator and name and colon else "not a listener"
+        )
+        raise ConfigException(f"{setting}: {text!r}: {reason}. Write it as NAME://HOST:PORT", setting)
     if ":" in host and bracket_free == host:
         raise ConfigException(
             f"{setting}: {host} is an IPv6 address. Write it in brackets, as in {name}://[{host}]:{port_text}", setting
@@ -112,7 +115,7 @@ class Listeners:
         for endpoint in self.endpoints:
             if endpoint.security_protocol != "PLAINTEXT":
                 raise ConfigException(
-                    f"listeners: {endpoint.security_protocol} of {endpoint.name} is not available in this version. "
+                    f"listener {endpoint.name}: security protocol {endpoint.security_protocol} is not supported. "
                     "Use PLAINTEXT",
                     "listeners",
                     PROTOCOL_MAP,

@@ -117,8 +117,9 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         # what the module `sqlite3` puts around it.
         import _sqlite3 as sqlite3
 
+        exists = os.path.exists(self._path)
         try:
-            if os.path.exists(self._path):
+            if exists:
                 self._check_files()
             else:
                 self._make_file()
@@ -132,18 +133,18 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             connection.execute("PRAGMA synchronous = FULL")
             return self._read_verified(connection, self._tables, version) if version else None
         except (sqlite3.Error, OSError) as error:
-            raise self._explained(error) from error
+            raise self._explained(error, is_new=not exists) from error
         except ContentDamagedError as error:
             raise self._damaged(str(error)) from error
         except (ValueError, TypeError, KeyError) as error:
-            raise self._damaged(f"it holds what no broker wrote: {error!r}") from error
+            raise self._damaged(f"its content is not valid: {error!r}") from error
 
     def _check_files(self) -> None:
         """What SQLite would not complain of: it takes the first damaged frame for the end of the write-ahead log."""
         with open(self._path, "rb") as file:
             formats = file.read(_FILE_FORMATS.stop)[_FILE_FORMATS]
         if formats and formats not in _VALID_FILE_FORMATS:
-            raise ContentDamagedError(f"its header has the file format versions {formats[0]} and {formats[-1]}")
+            raise ContentDamagedError("it is not a SQLite database")
         if not os.path.exists(self._path + "-wal"):
             return
         # A crash left it: a clean shutdown removes it.
@@ -228,16 +229,16 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         if stored != packed(version) or application != APPLICATION_ID:
             raise ContentDamagedError(f"its header has format version {version} and application id {application:#x}")
 
-    def _explained(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
+    def _explained(self, error: sqlite3.Error | OSError, *, is_new: bool) -> MetadataStoreError:
         denied = self._denied_path(error)
         if denied is None:
-            return self._explained_by_text(error)
+            return self._explained_by_text(error, is_new)
         return MetadataStoreDeniedError(
             f"{self.name} cannot be opened (permission denied: {denied}); change its owner or mode, or run the broker "
             "as its owner"
         )
 
-    def _explained_by_text(self, error: sqlite3.Error | OSError) -> MetadataStoreError:
+    def _explained_by_text(self, error: sqlite3.Error | OSError, is_new: bool) -> MetadataStoreError:
         text = str(error)
         if "locked" in text:
             return MetadataStoreError(f"{self.name} is in use by another process. Stop that process first")
@@ -246,7 +247,10 @@ class EmbeddedMetadataStore(LocalMetadataStore):
                 f"{self.name} cannot be opened for writing ({text}). Check its directory and permissions"
             )
         if "is full" in text or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)):
-            return MetadataStoreError(f"{self.name} cannot be written ({text}). Free some space on its disk")
+            return MetadataStoreError(
+                f"cannot {'create' if is_new else 'write'} the metadata store {self._path}: no space left on device. "
+                f"Free space{', or set metadata.log.dir,' * is_new} and start the broker again"
+            )
         if "disk I/O error" in text or isinstance(error, OSError):
             return MetadataStoreError(f"{self.name} cannot be read or written ({text}). Check its disk")
         return self._damaged(text)
@@ -280,6 +284,14 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return target
 
     def _create(self, cluster_id: str) -> None:
+        import _sqlite3 as sqlite3
+
+        try:
+            self._create_tables(cluster_id)
+        except (sqlite3.Error, OSError) as error:
+            raise self._explained(error, is_new=True) from error
+
+    def _create_tables(self, cluster_id: str) -> None:
         connection, tables = self._opened_file()
         # Until the first change, which is synced and takes this along, an empty store is as good as none.
         connection.execute("PRAGMA synchronous = OFF")
@@ -324,7 +336,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             tables.commit()
         except sqlite3.Error as error:
             tables.roll_back()
-            raise errors.KafkaStorageError(f"{self.name} could not be written: {error}") from error
+            raise errors.KafkaStorageError(f"{self.name} cannot be written ({error}). Check its disk") from error
         except BaseException:
             tables.roll_back()
             raise

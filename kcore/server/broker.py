@@ -212,9 +212,10 @@ class Broker:
         if self.broker_id < 0:
             self.broker_id = known.pop() if store.is_of_one_broker and len(known) == 1 else SINGLE_BROKER_ID
         elif store.is_of_one_broker and known and self.broker_id not in known:
+            given = next((name for name in ("node.id", "broker.id") if self.config.is_set(name)), "node.id")
             raise MetadataStoreError(
-                f"node.id {self.broker_id} does not match the metadata: {store.name} has the partitions of broker "
-                f"{', '.join(map(str, sorted(known)))}. Correct node.id in the configuration or in meta.properties"
+                f"{given} {self.broker_id} is not the broker {', '.join(map(str, sorted(known)))} whose partitions are "
+                f"in {store.name.replace('The', 'the', 1)}: correct {given}"
             )
 
     def _rebuilt_metadata(self, store: MetadataStore) -> RebuiltMetadata | None:

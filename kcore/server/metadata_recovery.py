@@ -36,9 +36,9 @@ def refuse_lost_metadata(store: MetadataStore, found: list[FoundPartition]) -> N
     )
     raise MetadataStoreError(
         f"{store.name} is lost: it is empty or missing, but the log directories have {len(found)} partitions of topics "
-        f"{named} (the first is {found[0].path}). Restore the file from a backup, correct metadata.log.dir if it is "
-        "elsewhere, or start with --rebuild-metadata, which rebuilds topics, their ids and partitions, but not their "
-        "configurations, from the log directories"
+        f"{named} (the first is {found[0].path}). Restore the file from a backup. If the file is in another directory, "
+        "correct metadata.log.dir. If it is lost, start with --rebuild-metadata: this rebuilds topics, their ids and "
+        "partitions from the log directories, but not their configurations"
     )
 
 

@@ -169,7 +169,7 @@ class PartitionImport:
         candidate = Candidate(path, topic, partition, self._topic_id(path, stated_id))
         segments = sorted(name for name in self._disk.listdir(path) if name.endswith(LOG_SUFFIX))
         if not segments:
-            raise ImportRefused(f"{path} holds no .log file: name the directory of one partition, as in orders-0")
+            raise ImportRefused(f"{path} has no .log file. Pass the directory of one partition, as in orders-0")
         candidate.size_bytes = sum(self._disk.size(f"{path}/{name}") for name in segments)
         last_epoch, end_offset = self._last_batch(path, segments[-1])
         candidate.leader_epoch = max(last_epoch, self._checkpointed_epoch(path))
@@ -188,14 +188,14 @@ class PartitionImport:
         found = [f"{log_dir.path}/{directory_name(*key)}" for log_dir in self._log_dirs.online()]
         found = [target for target in found if self._disk.exists(target)]
         if not found:
-            raise ImportRefused(f"{path}: there is no such directory")
+            raise ImportRefused(f"{path} does not exist. Check the path of the partition directory")
         if self._store.image.partition(*key) is not None:
             raise ImportRefused(
-                f"{path}: there is no such directory; partition {key[1]} of topic {key[0]} exists here, in {found[0]}: "
-                "leave it out if an earlier import has imported it"
+                f"{path} does not exist, and partition {key[1]} of topic {key[0]} is already in {found[0]}. If an "
+                "earlier import created it, omit this directory"
             )
         if not moves:
-            raise ImportRefused(f"{path}: there is no such directory; name {found[0]} to take that over")
+            raise ImportRefused(f"{path} does not exist, but {found[0]} does. To import that one, pass its path")
         return found[0]
 
     def _named(self, path: str) -> TopicPartition:
@@ -205,7 +205,11 @@ class PartitionImport:
             name = name.rpartition(".")[0]
         parsed = parse_directory_name(name)
         if parsed is None:
-            raise ImportRefused(f"{path} is not named by a topic and a partition, as in orders-0")
+            raise ImportRefused(
+                f"{path} is not a partition directory: its name must be TOPIC-PARTITION, as in orders-0"
+                if self._disk.exists(path)
+                else f"{path} does not exist. Pass the directory of a partition, as in /var/kafka/orders-0"
+            )
         try:
             validate_topic_name(parsed[0])
         except errors.InvalidTopicError as error:
@@ -307,7 +311,8 @@ class PartitionImport:
             )
         if named_otherwise is not None and named_otherwise.name != topic:
             raise ImportRefused(
-                f"Topic id {uuid.to_text(topic_id)} is that of topic {named_otherwise.name} here, not of {topic}"
+                f"cannot import topic {topic}: its topic id {uuid.to_text(topic_id)} belongs to the existing topic "
+                f"{named_otherwise.name}. Rename the directories to {named_otherwise.name}-N, or delete the topic"
             )
         if topic_id in self._store.deleted_topic_ids():
             raise ImportRefused(
@@ -325,20 +330,20 @@ class PartitionImport:
         for expected, candidate in enumerate(candidates, existing):
             if candidate.partition < existing:
                 raise ImportRefused(
-                    f"Partition {candidate.partition} of topic {topic} exists here already: {candidate.source} cannot "
-                    "take its place; leave it out where an earlier import took it over, or delete the topic first"
+                    f"cannot import {candidate.source}: partition {candidate.partition} of topic {topic} already "
+                    "exists. If an earlier import created it, omit this directory. Otherwise delete the topic first"
                 )
             if candidate.partition != expected:
                 raise ImportRefused(
-                    f"Topic {topic} would have partition {candidate.partition} without a partition {expected}: name "
-                    f"the directories of all its partitions from {existing} on"
+                    f"cannot import {candidate.source}: topic {topic} would have no partition {expected}. Pass the "
+                    f"directories of all its partitions from {existing} on"
                 )
             for log_dir in self._log_dirs.online():
                 path = f"{log_dir.path}/{directory_name(*candidate.key)}"
                 if self._disk.exists(path) and path != candidate.source:
                     raise ImportRefused(
-                        f"{path} is there already, though no topic {topic} has it: move it away, or name it instead of "
-                        f"{candidate.source} where an import that was interrupted made it"
+                        f"cannot import {candidate.source}: {path} already exists, but does not belong to a topic. If "
+                        f"an interrupted import created it, pass {path} instead. Otherwise move it away"
                     )
 
     def _placed(self, candidate: Candidate, moves: bool) -> Move:

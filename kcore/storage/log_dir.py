@@ -174,7 +174,8 @@ class LogDir:
         try:
             return self.checkpoint(name).read()
         except CorruptFileError as error:
-            log.warn("Ignored a damaged checkpoint, as if it were missing: %s", error)
+            damage = f"line {error.line}: {error.rule}" if error.line else error.rule
+            log.warn("%s is damaged (%s). It is ignored and rebuilt; no action is required", error.path, damage)
             return {}
 
     def recovery_points(self) -> dict[TopicPartition, int]:

@@ -7,7 +7,7 @@ package.
 
 from __future__ import annotations
 
-from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
+from errno import EDQUOT, EEXIST, EMFILE, ENFILE, ENOSPC, ENOTDIR, EROFS
 from threading import Lock
 
 from kcore import errors, uuid
@@ -89,7 +89,8 @@ class LogDirs:
             reasons = "; ".join(f"{path}: {failure_text(failure)}" for path, failure in failures)
             if all(isinstance(failure, PermissionError) for _, failure in failures):
                 raise LogDirsDeniedError(f"cannot use the log directories ({reasons}); {DENIED_REMEDY}")
-            raise LogDirsError(f"None of the log directories can be used ({reasons}). Check disks and permissions")
+            remedies = " ".join(dict.fromkeys(_start_remedy(failure) for _, failure in failures))
+            raise LogDirsError(f"None of the log directories can be used ({reasons}). {remedies}")
 
     def _common_meta(self) -> MetaProperties | None:
         known = [(log_dir.path, log_dir.meta) for log_dir in self.online() if log_dir.meta is not None]
@@ -154,7 +155,25 @@ def failure_text(error: Exception | None) -> str:
     """The reason of a failure. For a denied permission it has the path."""
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"permission denied: {error.filename}"
+    if isinstance(error, OSError) and error.errno in (EEXIST, ENOTDIR):
+        return "it is not a directory"
+    if isinstance(error, OSError) and error.errno == EROFS:
+        return "the file system is read-only"
     return str(error)
+
+
+def _start_remedy(error: Exception | None) -> str:
+    """What to do about a directory that could not be opened."""
+    if isinstance(error, PermissionError):
+        return "Change the owner or mode of the path, or run the broker as its owner."
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (EEXIST, ENOTDIR):
+        return "Set log.dirs to a directory."
+    if number == EROFS:
+        return "Remount the file system for writing, or set log.dirs to another directory."
+    if number in (ENOSPC, EDQUOT):
+        return "Free space, or set log.dirs to another directory."
+    return "Fix the disk, or set log.dirs to another directory."
 
 
 def is_descriptor_shortage(error: BaseException) -> bool:

@@ -26,7 +26,7 @@ FILE_NAME = "meta.properties"
 LARGEST_NODE_ID = 2**31 - 1
 
 _REMEDY = "correct the file, or move the log directory away"
-_REMEDY_REMOVE = "correct the file, or remove it: it is written anew for the cluster of the metadata store"
+_REMEDY_REMOVE = "restore it, or delete it: the broker re-creates it from the metadata store"
 _SPECIAL = {
     **{character: f"\\{character}" for character in "\\ =:#!"},
     "\n": "\\n",
@@ -100,7 +100,7 @@ def parse_meta_properties(path: str, content: bytes) -> MetaProperties:
     directory_id = _directory_id(path, text, others)
     cluster_id = others.pop("cluster.id", None)
     if cluster_id is None and node_id is None:
-        raise CorruptFileError(path, 0, "it names neither a cluster nor a broker", _REMEDY_REMOVE)
+        raise CorruptFileError(path, 0, f"it has no cluster.id and no {_ID_KEYS[version]}", _REMEDY_REMOVE)
     if version == 1 and (cluster_id is None or node_id is None):
         missing = "cluster.id" if cluster_id is None else "node.id"
         raise CorruptFileError(path, 0, f"version 1 needs {missing}", _REMEDY)

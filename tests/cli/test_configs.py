@@ -151,7 +151,7 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
         (
             ["--topic", "cfg-wrong", "--add-config", "retention.ms"],
             2,
-            "--add-config 'retention.ms': not of the form NAME=VALUE or NAME=[VALUE,VALUE]",
+            "--add-config: expected NAME=VALUE or NAME=[VALUE,VALUE], got 'retention.ms'",
         ),
         (
             ["--topic", "cfg-wrong"],
@@ -166,7 +166,7 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
         (
             ["--topic", "a", "--broker", "1", "--add-config", "retention.ms=5"],
             2,
-            "name one entity: --topic TOPIC, --broker ID, --broker-defaults or --entity-type TYPE",
+            "--topic and --broker cannot be combined: pass one of them",
         ),
         (
             ["--entity-type", "topics", "--add-config", "retention.ms=5"],
@@ -183,6 +183,15 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
 def test_what_cannot_be_altered(kcli: Kcli, arguments: list[str], code: int, complaint: str) -> None:
     kcli("topics", "create", "cfg-wrong", "--if-not-exists")
     assert kcli("configs", "alter", *arguments) == (code, "", f"kcli: {complaint}\n")
+
+
+def test_an_unknown_broker_configuration_is_reported(kcli: Kcli) -> None:
+    change = ("configs", "alter", "--broker", "1", "--add-config", "num.network.thread=3", "--validate-only")
+    altered = kcli(*change)
+    assert (altered.code, altered.stdout) == (0, "Validated config for broker 1.\n")
+    warning = "kcli: warning: unknown broker configuration num.network.thread. Did you mean num.network.threads?\n"
+    assert altered.stderr == warning
+    assert kcli(*change, "-o", "kafka").stderr == "", "the output of kafka-configs has no warning"
 
 
 def test_the_reference_is_current(offline: Kcli, checkout: Path) -> None:

@@ -196,6 +196,39 @@ def test_index_entries_that_point_elsewhere_are_told(tmp_path: Path, offline: Kc
     assert insane.stdout.splitlines()[-1] == f"{index} is empty."
 
 
+@pytest.mark.parametrize("option", [(), ("--verify-index-only",)])
+def test_a_damaged_index_entry_is_reported(tmp_path: Path, offline: Kcli, option: tuple[str, ...]) -> None:
+    log = write_log(tmp_path)
+    write_indexes(log)
+    index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
+    remedy = "A broker rebuilds the index: delete the file and restart the broker"
+    index.write_bytes(struct.pack(">ii", 5, -7))
+    damaged = offline("dump-log", index, *option)
+    assert (damaged.code, damaged.stdout) == (1, f"Dumping {index}\n")
+    assert damaged.stderr == f"kcli: {index}: entry 1 (offset 5, position -7) is not valid. {remedy}\n"
+    assert offline("dump-log", time_index, *option).code == 0, "entries of a damaged offset index are not used"
+    time_index.write_bytes(struct.pack(">qi", -TIME, 3))
+    damaged = offline("dump-log", time_index, *option)
+    assert damaged.code == 1
+    assert damaged.stderr == f"kcli: {time_index}: entry 1 (timestamp {-TIME}, offset 3) is not valid. {remedy}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "finding"),
+    [
+        (struct.pack(">hqqqq", 0, 7, 0, 3, 0) + b"abc", "3 bytes after the last entry are not a complete entry"),
+        (struct.pack(">hqqqq", 9, 7, 0, 3, 0), "entry 1 has the unknown version 9"),
+        (struct.pack(">hqqqq", 0, 7, -1, 3, 0), "entry 1 (producer id 7, offsets -1 to 3) is not valid"),
+    ],
+)
+def test_a_damaged_transaction_index_is_reported(tmp_path: Path, offline: Kcli, content: bytes, finding: str) -> None:
+    path = tmp_path / f"{FIRST}.txnindex"
+    path.write_bytes(content)
+    damaged = offline("dump-log", path)
+    assert damaged.code == 1
+    assert damaged.stderr.startswith(f"kcli: {path}: {finding}. A broker rebuilds it together with the offset index")
+
+
 def test_a_producer_snapshot(tmp_path: Path, offline: Kcli) -> None:
     entry = struct.pack(">qhiqiqiq", 4711, 3, 99, 500, 9, TIME, -1, -1)
     counted = struct.pack(">i", 1) + entry
@@ -227,7 +260,7 @@ def test_a_directory_stands_for_its_segments_in_order(tmp_path: Path, offline: K
 
 
 def test_usage(tmp_path: Path, offline: Kcli) -> None:
-    assert offline("dump-log") == (2, "", "kcli: no file is named: pass FILE, or --files FILE,FILE\n")
+    assert offline("dump-log") == (2, "", "kcli: no file given: pass FILE, or --files FILE,FILE\n")
     missing = tmp_path / f"{FIRST}.log"
     assert offline("dump-log", missing).stderr == f"kcli: {missing}: no such file or directory\n"
     nameless = missing.with_name("nope.log")

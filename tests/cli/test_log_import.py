@@ -124,7 +124,7 @@ def test_the_same_command_after_a_crash_takes_over_what_was_moved(
     directories = (kafkas / "orders-0", kafkas / "orders-1")
     refused = run_import(*directories)
     assert refused.code == 1
-    assert f"name {tmp_path}/data/orders-0 to take that over" in refused.stderr
+    assert f"but {tmp_path}/data/orders-0 does. To import that one, pass its path" in refused.stderr
     result = run_import(*directories, "--move", "-o", "json")
     assert [row["action"] for row in json.loads(result.stdout)] == ["register", "move"]
     assert not unfinished.exists()
@@ -169,12 +169,13 @@ def test_a_directory_without_an_id_needs_one(tmp_path: Path, kafkas: Path, run_i
 @pytest.mark.parametrize(
     ("names", "options", "reason"),
     [
-        (["orders-1"], [], "would have partition 1 without a partition 0"),
-        (["orders-0", "orders-2"], [], "would have partition 2 without a partition 1"),
+        (["orders-1"], [], "topic orders would have no partition 0"),
+        (["orders-0", "orders-2"], [], "topic orders would have no partition 1"),
         (["orders-0"], ["--topic-id", OTHER_ID], f"belongs to topic id {TOPIC_ID}"),
-        (["orders"], [], "is not named by a topic and a partition"),
-        (["orders-9"], [], "there is no such directory"),
-        (["empty-0"], [], "holds no .log file"),
+        (["orders"], [], "is not a partition directory: its name must be TOPIC-PARTITION"),
+        (["nonexist"], [], "nonexist does not exist. Pass the directory of a partition"),
+        (["orders-9"], [], "orders-9 does not exist. Check the path"),
+        (["empty-0"], [], "has no .log file"),
         (["__consumer_offsets-0"], [], "internal topic __consumer_offsets"),
         (["orders-0", "again/orders-0"], [], "are both partition 0 of topic orders"),
         (["orders-0", "other/orders-1"], [], "they are of two topics that had the same name"),
@@ -202,14 +203,14 @@ def test_refusals(
 def test_what_exists_already_is_refused(tmp_path: Path, kafkas: Path, run_import: Import) -> None:
     assert run_import(kafkas / "orders-0").code == 0
     before = contents(tmp_path / "data")
-    assert "Partition 0 of topic orders exists here already" in run_import(kafkas / "orders-0").stderr
+    assert "partition 0 of topic orders already exists" in run_import(kafkas / "orders-0").stderr
 
     for partition in range(2):
         (kafkas / f"orders-{partition}" / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}")
     assert f"exists here with topic id {TOPIC_ID}" in run_import(kafkas / "orders-1").stderr
 
     (kafkas / "orders-2").rename(kafkas / "bills-0")
-    assert "is that of topic orders here, not of bills" in run_import(kafkas / "bills-0").stderr
+    assert "belongs to the existing topic orders" in run_import(kafkas / "bills-0").stderr
     assert {name: data for name, data in contents(tmp_path / "data").items() if "sqlite" not in name} == {
         name: data for name, data in before.items() if "sqlite" not in name
     }

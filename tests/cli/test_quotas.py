@@ -78,10 +78,10 @@ def test_what_the_broker_refuses(kcli: Kcli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("alter", *RATE), "for each --entity-type"),
-        (("alter", "--entity-type", "users", *RATE), "for each --entity-type"),
+        (("alter", *RATE), "no entity given: pass --user"),
+        (("alter", "--entity-type", "users", *RATE), "pass --entity-name or --entity-default"),
         (("alter", "--user", "ann"), "nothing to change"),
-        (("alter", "--user", "ann", "--add-config", "producer_byte_rate"), "not of the form NAME=NUMBER"),
+        (("alter", "--user", "ann", "--add-config", "producer_byte_rate"), "expected NAME=NUMBER"),
         (
             ("alter", "--user", "ann", *RATE, "--delete-config", "producer_byte_rate"),
             "is in both --add-config and --delete-config",

@@ -38,7 +38,7 @@ def test_the_line_that_says_it_serves_and_the_stop(tmp_path: Path, offline: Kcli
         assert process.stdout.read() == "", "stdout has that one line and no more"
         assert process.wait() == 0
     assert not (data_dir / PID_FILE).exists()
-    assert offline("server-stop", "--data-dir", data_dir) == (0, f"no broker serves {data_dir}\n", "")
+    assert offline("server-stop", "--data-dir", data_dir) == (0, f"no broker is running on {data_dir}\n", "")
 
 
 def test_the_json_line_names_the_broker(tmp_path: Path, offline: Kcli) -> None:
@@ -122,12 +122,15 @@ def test_after_kill_9_the_pid_file_names_nobody(tmp_path: Path, offline: Kcli) -
     with ServerCommand(tmp_path / "data"):
         pass
     assert (tmp_path / "data" / PID_FILE).exists()
-    assert offline("server-stop", "--data-dir", tmp_path / "data").stdout == f"no broker serves {tmp_path / 'data'}\n"
+    assert (
+        offline("server-stop", "--data-dir", tmp_path / "data").stdout
+        == f"no broker is running on {tmp_path / 'data'}\n"
+    )
 
 
 def test_a_stranger_with_the_same_pid_is_not_stopped(tmp_path: Path, offline: Kcli) -> None:
     (tmp_path / PID_FILE).write_text(f"{os.getpid()} 1\n")
-    assert offline("server-stop", "--data-dir", tmp_path).stdout == f"no broker serves {tmp_path}\n"
+    assert offline("server-stop", "--data-dir", tmp_path).stdout == f"no broker is running on {tmp_path}\n"
 
 
 def test_a_setting_that_cannot_be_is_usage(tmp_path: Path, offline: Kcli) -> None:
@@ -137,7 +140,7 @@ def test_a_setting_that_cannot_be_is_usage(tmp_path: Path, offline: Kcli) -> Non
     assert "num.partitions" in result.stderr
     assert "Traceback" not in result.stderr
     assert offline("server-start", "--override", "nonsense").stderr == (
-        "kcli: --override 'nonsense': not of the form NAME=VALUE\n"
+        "kcli: --override: expected NAME=VALUE, got 'nonsense'\n"
     )
     missing = offline("server-start", tmp_path / "no.properties")
     assert (missing.code, missing.stderr) == (2, f"kcli: {tmp_path / 'no.properties'}: no such file or directory\n")

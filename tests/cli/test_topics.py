@@ -108,7 +108,7 @@ def test_deletion_shows_its_plan_and_does_nothing_unasked(kcli: Kcli) -> None:
 def test_usage(kcli: Kcli) -> None:
     assert kcli("topics", "create") == (2, "", "kcli: pass the topic once, as an argument or with --topic\n")
     assert kcli("topics", "create", "x", "--config", "novalue").stderr == (
-        "kcli: --config 'novalue': not of the form NAME=VALUE\n"
+        "kcli: --config: expected NAME=VALUE, got 'novalue'\n"
     )
     refused = kcli("topics", "create", "bad/name")
     assert refused.code == 1

@@ -80,7 +80,7 @@ def test_a_hanging_transaction_is_found_and_aborted(process: BrokerProcess, kcli
     place = ("--topic", "orders", "--partition", "1")
     producers = json.loads(kcli("transactions", "describe-producers", *place, "-o", "json").stdout)
     assert [(row["producer_epoch"], row["transaction_start_offset"]) for row in producers] == [(3, 1)]
-    assert kcli("transactions", "abort", *place, "--start-offset", "1", "--yes") == (0, "", "")
+    assert kcli("transactions", "abort", *place, "--start-offset", "1", "--yes").code == 0
     assert kcli("transactions", "find-hanging", "-o", "json").stdout == "[]\n"
     assert read_committed(process, 2) == [b"before", b"behind"]
     process.stop()
@@ -105,6 +105,10 @@ def test_what_is_not_aborted(kcli: Kcli) -> None:
     )
     assert kcli("transactions", "abort", *place, "--start-offset", "1").code == 2, "no terminal to confirm"
     assert kcli("transactions", "abort", *place).code == 2
+    both = kcli("transactions", "abort", *place, "--start-offset", "1", "--producer-id", "7")
+    assert both == (2, "", "kcli: --start-offset and --producer-id cannot be combined: pass one of them\n")
+    missing = kcli("transactions", "abort", "--topic", "nope", "--partition", "0", "--start-offset", "1", "--yes")
+    assert missing.stderr == ("kcli: topic nope does not exist. List the topics with: kcli topics list\n")
     assert kcli("transactions", "abort", *place, "--producer-id", "7", "--yes").code == 2
     assert kcli("transactions", "find-hanging", "--partition", "1").code == 2
     old = ("--producer-id", "7", "--producer-epoch", "2", "--coordinator-epoch", "0")

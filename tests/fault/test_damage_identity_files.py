@@ -97,7 +97,7 @@ def test_a_lost_meta_properties_costs_no_broker_its_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", bytes(120), b"#\n"])
 def test_an_empty_meta_properties_is_refused(data: Path, content: bytes) -> None:
     rewrite(data / "meta.properties", content)
-    assert_refused(data, "meta.properties", "remove it: it is written anew")
+    assert_refused(data, "meta.properties", "delete it: the broker re-creates it from the metadata store")
 
 
 @pytest.mark.parametrize("bit", [0, 1, 2])

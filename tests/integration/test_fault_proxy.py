@@ -247,7 +247,7 @@ def test_it_leaves_no_port_and_no_thread() -> None:
     [
         ({"api": "Nothing", "drop": True}, "must be one of"),
         ({}, "without effect"),
-        ({"drop": True, "after_bytes": 1}, "exclude"),
+        ({"drop": True, "after_bytes": 1}, "cannot be combined"),
         ({"drop": True, "direction": "up"}, "must be request or response"),
         ({"after_bytes": -1}, "negative"),
         ({"delay_ms": -1}, "between 0"),

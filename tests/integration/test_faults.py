@@ -205,7 +205,7 @@ def test_a_broker_inside_this_process_has_faults_too() -> None:
         ({"api": "Prduce", "error": "REQUEST_TIMED_OUT"}, "must be one of AddOffsets|must be one of"),
         ({"error": "NO_SUCH_ERROR"}, "none of Kafka's"),
         ({}, "without effect"),
-        ({"drop": True, "after_bytes": 1}, "exclude each other"),
+        ({"drop": True, "after_bytes": 1}, "cannot be combined"),
         ({"drop": True, "times": 0}, "at least 1"),
         ({"drop": True, "skip": -1}, "negative"),
         ({"drop": True, "probability": 1.5}, "at most 1"),

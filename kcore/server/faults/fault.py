@@ -63,7 +63,7 @@ class Fault:
         if after_bytes is not None and after_bytes < 0:
             raise ValueError(f"after_bytes={after_bytes}: must not be negative")
         if drop and after_bytes is not None:
-            raise ValueError("drop and after_bytes exclude each other: an answer is left out or broken off")
+            raise ValueError("drop and after_bytes cannot be combined: a response is either dropped or cut. Remove one")
         if not (error or delay_ms or jitter_ms or drop or after_bytes is not None):
             raise ValueError(f"a fault without effect: one of {', '.join(EFFECTS)} must be given")
         if execute is False and not (error or drop or after_bytes == 0):

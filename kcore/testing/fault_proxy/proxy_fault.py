@@ -70,7 +70,9 @@ class ProxyFault:
         if direction not in (REQUEST, RESPONSE):
             raise ValueError(f"direction={direction!r}: must be {REQUEST} or {RESPONSE}")
         if drop and after_bytes is not None:
-            raise ValueError("drop and after_bytes exclude each other: a connection goes silent or is cut")
+            raise ValueError(
+                "drop and after_bytes cannot be combined: a connection is either silent or cut. Remove one"
+            )
         if reset and after_bytes is None:
             raise ValueError("reset says how a connection is cut: after_bytes must be given with it")
         if piece_bytes is not None and piece_bytes < 1:

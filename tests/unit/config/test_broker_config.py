@@ -93,7 +93,7 @@ def test_unknown_names_are_errors_with_a_suggestion() -> None:
 
 def test_unknown_names_are_warned_of_once_each_where_that_is_configured() -> None:
     config = BrokerConfig({"num.partitons": "3", "num.partitions": "3", "kcli.config.unknown.keys": "warn"})
-    assert config.warnings == ["unknown configuration num.partitons; did you mean num.partitions?; it is ignored"]
+    assert config.warnings == ["unknown configuration num.partitons is ignored. Did you mean num.partitions?"]
 
 
 def test_every_error_is_reported_at_once_with_the_names_at_fault() -> None:

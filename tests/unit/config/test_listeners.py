@@ -71,7 +71,7 @@ def test_listeners_of_the_controller_are_not_opened() -> None:
 
 
 def test_protocols_that_do_not_exist_yet_are_refused_by_name() -> None:
-    with pytest.raises(ConfigException, match="SSL of SSL is not available"):
+    with pytest.raises(ConfigException, match="listener SSL: security protocol SSL is not supported"):
         opened(listeners="SSL://:9093")
 
 
@@ -101,3 +101,8 @@ def test_the_listener_among_brokers() -> None:
         BrokerConfig({**named, "inter.broker.listener.name": "C"})
     with pytest.raises(ConfigException, match="Only one of"):
         BrokerConfig({**named, "security.inter.broker.protocol": "PLAINTEXT"})
+
+
+def test_an_invalid_port_is_named() -> None:
+    with pytest.raises(ConfigException, match="port 99999 is not a number from 0 to 65535"):
+        BrokerConfig({"listeners": "PLAINTEXT://:99999"})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kcore import errors
+from kcore.controller.checksummed_tables import ChecksummedTables
 from kcore.controller.embedded_store import EmbeddedMetadataStore
 from kcore.controller.memory_store import MemoryMetadata, MemoryMetadataStore
 from kcore.controller.metadata_store import PRODUCER_ID_BLOCK_SIZE, MetadataStore, MetadataStoreError
@@ -301,6 +302,24 @@ class TestEmbeddedFile:
         with pytest.raises(MetadataStoreError, match=r"m\.sqlite is damaged .*Restore the file from a backup"):
             EmbeddedMetadataStore(str(path)).open()
         assert path.read_bytes() == content
+
+    def test_a_full_disk_at_the_first_start(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = str(tmp_path / "m.sqlite")
+
+        def fail(*arguments: object) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ChecksummedTables, "create", fail)
+            with pytest.raises(MetadataStoreError) as caught:
+                EmbeddedMetadataStore(path).open()
+        assert str(caught.value) == (
+            f"cannot create the metadata store {path}: no space left on device. "
+            "Free space, or set metadata.log.dir, and start the broker again"
+        )
+        store = EmbeddedMetadataStore(path)
+        store.open()
+        store.close()
 
     def test_a_damaged_page_is_found(self, tmp_path: Path) -> None:
         path = tmp_path / "m.sqlite"

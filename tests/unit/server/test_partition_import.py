@@ -115,8 +115,8 @@ def finish(machine: Machine, moves: bool) -> None:
         except ImportRefused as refused:
             told = str(refused)
             assert not moves, told
-            in_the_way = told.partition(" ")[0]
-            assert "is there already, though no topic orders has it: move it away, or name it" in told
+            in_the_way = told.split()[3]
+            assert f"{in_the_way} already exists, but does not belong to a topic" in told
             machine.disk.rename(in_the_way, f"{in_the_way}.away")
     machine.run_import(moves)
 
@@ -154,7 +154,7 @@ def test_a_copy_that_lies_there_is_taken_over_where_it_is() -> None:
     importing = PartitionImport(machine.disk, machine.config, MemoryMetadataStore(machine.metadata))
     importing.open()
     try:
-        with pytest.raises(ImportRefused, match=r"/kafka/orders-0: there is no such directory; name /data/orders-0"):
+        with pytest.raises(ImportRefused, match=r"/kafka/orders-0 does not exist, but /data/orders-0 does"):
             importing.plan(SOURCES)
         importing.carry_out(importing.plan(["/data/orders-0", "/data/orders-1"]), {})
     finally:
@@ -165,9 +165,9 @@ def test_a_copy_that_lies_there_is_taken_over_where_it_is() -> None:
 def test_what_was_registered_already_is_refused_by_name() -> None:
     machine = Machine()
     machine.run_import(moves=True)
-    with pytest.raises(ImportRefused, match=r"partition 0 of topic orders exists here, in /data/orders-0: leave it"):
+    with pytest.raises(ImportRefused, match=r"partition 0 of topic orders is already in /data/orders-0"):
         machine.run_import(moves=True)
     machine = Machine()
     machine.run_import(moves=False)
-    with pytest.raises(ImportRefused, match=r"leave it out where an earlier import took it over"):
+    with pytest.raises(ImportRefused, match=r"already exists. If an earlier import created it, omit this directory"):
         machine.run_import(moves=False)

@@ -496,7 +496,10 @@ class TestFoundDirectories:
         log = machine.start(topics=orders()).get_log("orders", 0)
         assert log is not None
         assert log.end_offset == 1
-        assert "recovery-point-offset-checkpoint, line 3: 'zero' is not the partition" in capsys.readouterr().err
+        assert (
+            "recovery-point-offset-checkpoint is damaged (line 3: 'zero' is not the partition"
+            in capsys.readouterr().err
+        )
         machine.scheduler.run("recovery-point-checkpoint")
         assert machine.checkpoint("a", "recovery-point-offset-checkpoint") == {("orders", 0): 1}
 
