@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "server-start": "Start a broker and serve until it is stopped.",
-    "server-stop": "Stop the broker that serves a data directory.",
+    "server-stop": "Stop the broker that runs on a data directory.",
     "context": "Manage contexts, which are named clusters.",
     "topics": "Create, alter, list, describe and delete topics.",
     "groups": "Describe, watch, reset and delete consumer groups.",
@@ -84,8 +84,9 @@ def kcli() -> None:
     """A log broker that speaks Apache Kafka's protocol, with its clients and tools.
 
     Output goes to standard output; logs, errors and progress go to standard error. Environment variables set options:
-    KCLI_TOPICS_CREATE_PARTITIONS=6 is --partitions 6 of `kcli topics create`, and KCLI_BOOTSTRAP_SERVER is
-    --bootstrap-server of all commands.
+    KCLI_TOPICS_CREATE_PARTITIONS=6 sets --partitions of `kcli topics create`. KCLI_BOOTSTRAP_SERVER sets
+    --bootstrap-server of all commands that connect to a cluster. Commands that read files or start and stop a broker
+    do not have this option.
 
     Exit codes: 0 success, 1 failure or partial failure, 2 usage error, 3 unreachable or timed out, 4 denied,
     130 interrupted.

@@ -67,9 +67,9 @@ def command() -> None:
 def show(paths: tuple[str, ...], output: str) -> None:
     """Print checkpoint files.
 
-    Supported: recovery-point-, log-start-, replication- and cleaner-offset-checkpoint, leader-epoch-checkpoint,
-    partition.metadata, meta.properties and .kafka_cleanshutdown. For a directory, its checkpoint files are printed. For
-    a log directory, those of its partitions are printed too.
+    Supported: recovery-point-offset-checkpoint, log-start-offset-checkpoint, replication-offset-checkpoint,
+    cleaner-offset-checkpoint, leader-epoch-checkpoint, partition.metadata, meta.properties and .kafka_cleanshutdown.
+    For a directory, its checkpoint files are printed. For a log directory, those of its partitions are printed too.
     """
     by_file: dict[str, list[dict[str, Any]]] = {}
     failures = []

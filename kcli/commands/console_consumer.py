@@ -53,7 +53,10 @@ EARLIEST, LATEST = "earliest", "latest"
     "now), now, or milliseconds since 1970.",
 )
 @click.option(
-    "--to", "to_time", metavar="TIME", help="Exit before the first record of this time or later, or at the log end."
+    "--to",
+    "to_time",
+    metavar="TIME",
+    help="Exit before the first record of this time or later, or at the log end offset.",
 )
 @click.option("--exit-at-end", is_flag=True, help="Exit after the records that exist at the start.")
 @click.option(

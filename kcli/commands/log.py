@@ -43,7 +43,7 @@ def command() -> None:
     kcli log import /var/kafka/orders-0 /var/kafka/orders-1
     # Import a compacted topic, moving its files instead of copying them
     kcli log import --move --config cleanup.policy=compact /var/kafka/users-0
-    # Import into the log directory of a given broker configuration, without a question
+    # Import into the log directory of a given broker configuration, without confirmation
     kcli log import --server-config server.properties --yes /var/kafka/orders-0
     """,
 )
@@ -79,7 +79,8 @@ def import_command(
     run the same command again.
 
     Partition directories do not contain topic configurations. A compacted topic needs --config cleanup.policy=compact.
-    The broker deletes records older than its retention at its next start, unless --config retention.ms is given.
+    After its next start, the broker deletes records that are older than its default retention. To keep them, pass
+    --config retention.ms=-1.
     """
     from kcli.properties import parse_properties
     from kcli.server_process import server_properties

@@ -69,8 +69,8 @@ def entity_options(function: Any) -> Any:
     examples="""
     # Show all quotas
     kcli quotas describe
-    # Limit what a user may write to 1 MiB per second
-    kcli quotas alter --user alice --add-config producer_byte_rate=1048576
+    # Limit what a client id may write to 1 MiB per second
+    kcli quotas alter --client app --add-config producer_byte_rate=1048576
     """,
 )
 def command() -> None:
@@ -116,10 +116,10 @@ def describe(bootstrap_server: str, command_config: str | None, output: str, **w
     "alter",
     cls=EntityCommand,
     examples="""
-    # Limit what a user may write to 1 MiB per second
-    kcli quotas alter --user alice --add-config producer_byte_rate=1048576
-    # Remove a limit of a client id of a user
-    kcli quotas alter --user alice --client app --delete-config consumer_byte_rate
+    # Limit what a client id may write to 1 MiB per second
+    kcli quotas alter --client app --add-config producer_byte_rate=1048576
+    # Remove the fetch quota of client id app
+    kcli quotas alter --client app --delete-config consumer_byte_rate
     # Limit new connections from any IP address to 10 per second
     kcli quotas alter --ip-defaults --add-config connection_creation_rate=10
     """,
@@ -143,6 +143,8 @@ def alter(
     Users and client ids: producer_byte_rate and consumer_byte_rate (bytes per second), request_percentage (percent of
     one thread), controller_mutation_rate (partitions per second). IP addresses: connection_creation_rate (connections
     per second).
+
+    This version has no authentication: the user of every connection is ANONYMOUS. Set quotas by client id instead.
     """
     from kcore.client.admin.client_quotas import ClientQuotaAdmin, QuotaChange
 

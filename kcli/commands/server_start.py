@@ -31,7 +31,8 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
     "overrides",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Property that takes precedence over the file. May be repeated.",
+    help="Property that takes precedence over the file; --data-dir and --port take precedence over it. May be "
+    "repeated.",
 )
 @click.option(
     "--data-dir",
@@ -42,7 +43,7 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
     "--port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Port to listen on; 0 chooses a free port. Default: 9092, or the port in the file.",
+    help="Port to listen on; 0 chooses a free port. Default: the port in listeners, or 9092.",
 )
 @click.option(
     "--rebuild-metadata",
@@ -57,7 +58,7 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
     type=click.Choice([TABLE, JSON, JSON_LINES]),
     default=TABLE,
     show_default=True,
-    help="Output format of the line that says that the broker serves.",
+    help="Output format of the startup line.",
 )
 def command(
     properties_file: str | None,
@@ -70,8 +71,11 @@ def command(
 ) -> int:
     """Start a broker and serve until it is stopped.
 
-    SERVER.PROPERTIES is a configuration file of Apache Kafka, for ZooKeeper or KRaft. Without it, all settings have
-    their defaults, and the broker listens on 127.0.0.1. Stop it with Ctrl-C, SIGTERM or `kcli server-stop`.
+    SERVER.PROPERTIES is a configuration file of Apache Kafka. Settings for ZooKeeper and KRaft are ignored with a
+    warning. Precedence: --data-dir and --port, --override, the file, the defaults.
+
+    Without a file, the broker listens on 127.0.0.1. With --port, a file without listeners listens on 127.0.0.1 too.
+    Stop the broker with Ctrl-C, SIGTERM or `kcli server-stop`.
     """
     if daemon:
         raise UsageFailure(

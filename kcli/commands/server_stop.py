@@ -40,7 +40,7 @@ from kcli.properties import read_properties
 )
 @output_option
 def command(properties_file: str | None, data_dir: str | None, timeout: float, output: str) -> None:
-    """Stop the broker that serves a data directory.
+    """Stop the broker that runs on a data directory.
 
     The broker completes requests in flight, flushes and closes its logs. The command returns when the broker has ended.
     It also succeeds if no broker is running on the directory.

@@ -48,8 +48,8 @@ DEFAULT_URL = "http://127.0.0.1:9404/metrics"
 def command(metrics_url: str, interval: float, iterations: int, rows: int, output: str) -> None:
     """Show the activity of a broker, live: throughput, request times, topics, and the lag of consumer groups.
 
-    The broker must serve metrics: kcli server-start --override metrics.port=9404. Rates and percentiles cover the time
-    between two views. Ctrl-C ends it.
+    The broker must serve metrics: kcli server-start --override metrics.port=9404. A view is one
+    refresh of the screen. Its rates and percentiles cover the time since the previous view. Ctrl-C ends the command.
     """
     show(
         take_views(metrics_url, interval, iterations),

@@ -89,7 +89,8 @@ def command(
     """Read a topic as a member of a group, and report events as lines of JSON.
 
     The events are startup_complete, partitions_assigned, partitions_revoked, records_consumed, record_data,
-    offsets_committed, shutdown_requested and shutdown_complete. SIGTERM and Ctrl-C end it; it then leaves the group.
+    offsets_committed, shutdown_requested and shutdown_complete. On SIGTERM or Ctrl-C, the
+    command leaves the group and ends.
     """
     from kcli.client_properties import consumer_config, gather
     from kcli.verifiable.consumer import VerifiableConsumer

@@ -76,8 +76,8 @@ PLAN_COLUMNS = {"GROUP": "group", "TOPIC": "topic", "PARTITION": "partition", "N
 @all_groups_option
 @topic_option
 @click.option("--all-topics", is_flag=True, help="All partitions with committed offsets of the group.")
-@click.option("--to-earliest", is_flag=True, help="Move to the log start.")
-@click.option("--to-latest", is_flag=True, help="Move to the log end.")
+@click.option("--to-earliest", is_flag=True, help="Move to the log start offset.")
+@click.option("--to-latest", is_flag=True, help="Move to the log end offset.")
 @click.option("--to-current", is_flag=True, help="Keep the committed offset; without one, move to the log end.")
 @click.option(
     "--to-datetime", metavar="DATETIME", help="Move to the first record since YYYY-MM-DDTHH:mm:SS.sss, in UTC."

@@ -68,7 +68,7 @@ def plan_reset(
 def _move_to_time(admin: RecordAdmin, plan: ResetPlan, partitions: list[TopicPartition], time_ms: int) -> None:
     found = _look_up(admin, plan, partitions, time_ms)
     none_since = [place for place, offset in found.items() if offset < 0]
-    plan.warnings += [f"partition {place}: no record since that time; using the log end" for place in none_since]
+    plan.warnings += [f"partition {place}: no record since that time; using the log end offset" for place in none_since]
     plan.offsets = {**found, **_look_up(admin, plan, none_since, LATEST)}
 
 
