@@ -176,6 +176,8 @@ def set_context(
 
     Passwords cannot be passed on the command line, where other users can see them. Use --secret to
     read a password from the terminal and store it, or --secret-file or --secret-env to read it at each use.
+
+    The clients of this version do not support TLS and SASL, and refuse a context that needs them.
     """
     if not name.strip() or not name.isprintable():
         raise UsageFailure(f"invalid context name {name!r}: use printable characters, not only blanks")

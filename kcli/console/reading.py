@@ -12,6 +12,7 @@ from kcli.console.interruption import Interruption
 from kcli.console.output_stream import OutputStream
 from kcli.console.read_range import ReadRange
 from kcli.console.record_printer import RecordPrinter
+from kcore import errors
 from kcore.client.consumer.consumer import Consumer
 from kcore.client.errors import UnknownPartition
 from kcore.client.metadata.cluster import TopicPartition
@@ -88,7 +89,11 @@ def read(
                     skips_errors=skips_errors,
                     report=lambda line: click.echo(line, err=True),
                 )
-                printer.run(lambda: _begin(consumer, start, partitions, read_range))
+                try:
+                    printer.run(lambda: _begin(consumer, start, partitions, read_range))
+                except errors.CorruptMessageError as error:
+                    error.add_note("to skip the batch, pass --partition N and --offset with an offset after it")
+                    raise
                 # The wakeup must not interrupt the close.
                 consumer.forget_wakeup()
             return interruption.exit_code
