@@ -212,7 +212,8 @@ class Broker:
         if self.broker_id < 0:
             self.broker_id = known.pop() if store.is_of_one_broker and len(known) == 1 else SINGLE_BROKER_ID
         elif store.is_of_one_broker and known and self.broker_id not in known:
-            given = next((name for name in ("node.id", "broker.id") if self.config.is_set(name)), "node.id")
+            configured = (name for name in ("node.id", "broker.id") if self.config.is_set(name))
+            given = next(configured, "node.id in meta.properties")
             raise MetadataStoreError(
                 f"{given} {self.broker_id} is not the broker {', '.join(map(str, sorted(known)))} whose partitions are "
                 f"in {store.name.replace('The', 'the', 1)}: correct {given}"
