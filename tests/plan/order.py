@@ -3,14 +3,11 @@
 Under `--dist loadfile` a worker takes one unit after another: a file, or the files of UNITS, which share something that
 is dear to start. The units that take longest (tests/durations.json) come first, so that no worker ends with a long one.
 
-`-n auto` is half as many workers again as there are cores.
-
 `--random-order` plays the units in random order and prints the seed; `--random-order-seed SEED` repeats an order.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import defaultdict
 from typing import Any
@@ -85,13 +82,6 @@ def longest_first(items: list[pytest.Item]) -> None:
     for unit, name in files:
         seconds[unit] += durations[name][0] if name in durations else UNKNOWN_S
     items.sort(key=lambda item: (-seconds[unit := unit_of(item.nodeid)], unit))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Tests wait for brokers and for Java more than they compute: three workers for two cores."""
-    cores = os.cpu_count() or 1
-    return cores + cores // 2
 
 
 @pytest.hookimpl(optionalhook=True)
