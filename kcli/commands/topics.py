@@ -60,8 +60,8 @@ def command() -> None:
     examples="""
     # Create a topic with six partitions
     kcli topics create orders --partitions 6
-    # Create a compacted topic, unless it exists
-    kcli topics create users --config cleanup.policy=compact --if-not-exists
+    # Create a topic that keeps its records for a day, unless it exists
+    kcli topics create clicks --config retention.ms=86400000 --if-not-exists
     """,
 )
 @click.argument("topic_argument", metavar="[TOPIC]", required=False, shell_complete=complete_topics)
