@@ -1,4 +1,4 @@
-"""One broker of Apache Kafka for all workers of a run: whoever asks first starts it, the others find it.
+"""One broker of Apache Kafka for all workers of a run. The first worker that needs it starts it.
 
     with shared_kafka(directory, "3.9") as kafka:
         ... kafka.bootstrap_server ...
