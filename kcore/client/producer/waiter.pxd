@@ -17,12 +17,12 @@ cdef struct WaitList:
     Waiter* first
     Waiter* last
 
-# CLOCK_MONOTONIC in nanoseconds after so many milliseconds; None: never.
+# The deadline in nanoseconds of CLOCK_MONOTONIC, `timeout_ms` milliseconds from now. With None there is no deadline.
 cdef int64_t deadline_after(object timeout_ms) except -1
 # With the GIL. The eventfd is made here and closed by `waiter_close`.
 cdef int waiter_open(Waiter* waiter) except -1
 cdef void waiter_close(Waiter* waiter) noexcept
-# Waits until the waiter was told, or until `deadline_ns` (CLOCK_MONOTONIC); whether it was told. Raises what a signal's
+# Waits for a notification, or until `deadline_ns` (CLOCK_MONOTONIC). True if notified. Raises what a signal's
 # handler raises.
 cdef bint wait_for(Waiter* waiter, int64_t deadline_ns) except -1
 # Under the list's mutex.
