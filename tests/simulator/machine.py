@@ -21,6 +21,8 @@ SETTINGS = {
     "log.dirs": LOG_DIR,
     "num.network.threads": "1",
     "num.io.threads": "1",
+    # Logs that are loaded by several threads change the disk in an order that no seed decides.
+    "num.recovery.threads.per.data.dir": "1",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.segment.bytes": "1500",
     "log.initial.task.delay.ms": "0",
