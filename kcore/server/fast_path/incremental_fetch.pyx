@@ -21,7 +21,7 @@ from kcore.network.response cimport Response, response_init
 from kcore.network.socket_server cimport SocketServer
 from kcore.platform.sync cimport pthread_mutex_lock, pthread_mutex_unlock
 from kcore.purgatory.purgatory cimport DelayedOperation
-from kcore.replication.partition cimport Partition
+from kcore.replication.partition cimport NO_LEADER_EPOCH, Partition
 from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_answer cimport (
     FetchAnswer, answer_error, begin_answer, begin_topic, end_topic, finish_answer, put_partition,
@@ -181,7 +181,7 @@ cdef bint read_active(IncrementalFetch* fetch) noexcept nogil:
     cdef int64_t left = fetch.max_bytes
     cdef SessionPartition* entry
     cdef ReadResult* read
-    cdef int32_t position
+    cdef int32_t position, last_fetched_epoch
     session_activate_moved(session)
     if not session_gather(session):
         return False
@@ -190,13 +190,16 @@ cdef bint read_active(IncrementalFetch* fetch) noexcept nogil:
     for position in range(session.active_count):
         entry = session.active[position]
         read = &session.reads[position]
+        # An earlier request of the session may have been of a version that has this field. This one may not: its
+        # answer has no place for a divergence.
+        last_fetched_epoch = entry.asked.last_fetched_epoch if fetch.flexible else NO_LEADER_EPOCH
         if entry.partition == NULL:
             # It left this broker since the request came.
             read.error = NOT_LEADER_OR_FOLLOWER
         else:
             (<Partition>entry.partition).read_from_leader(
                 entry.asked.offset, min(<int64_t>entry.asked.max_bytes, left), fetch.isolation, fetch.size_bytes == 0,
-                entry.asked.leader_epoch, entry.asked.last_fetched_epoch, read)
+                entry.asked.leader_epoch, last_fetched_epoch, read)
         entry.segment_base_offset = read.segment_base_offset
         entry.position = read.position
         fetch.failed |= read.error != NONE or read.diverges

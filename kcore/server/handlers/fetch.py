@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_SESSION = 7
+FIRST_WITH_DIVERGING_EPOCH = 12
 FIRST_BY_TOPIC_ID = 13
 FIRST_WITH_REPLICA_STATE = 15
 CONSUMER, DEBUG_CONSUMER = -1, -2
 NO_SESSION = 0
+NO_LEADER_EPOCH = -1
 INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 READ_COMMITTED = 1
 # Log's isolation levels.
@@ -102,12 +104,14 @@ class FetchAttempt:
 class Fetch:
     """A request resolved: its partitions, and the bounds that hold for it. By itself it has no session."""
 
-    __slots__ = ("_by_id", "context", "isolation", "max_bytes", "min_bytes", "request", "wanted")
+    __slots__ = ("_by_id", "_has_divergence", "context", "isolation", "max_bytes", "min_bytes", "request", "wanted")
 
     def __init__(self, context: RequestContext, request: Any, isolation: int, wanted: list[Asked]) -> None:
         self.context = context
         self.request = request
         self._by_id = context.api_version >= FIRST_BY_TOPIC_ID
+        # A session may have been told of a last epoch by a request of a later version than this one's.
+        self._has_divergence = context.api_version >= FIRST_WITH_DIVERGING_EPOCH
         self.isolation = isolation
         self.max_bytes = min(request.max_bytes, context.broker.config.number("fetch.max.bytes"), quota_bytes(context))
         self.min_bytes = min(request.min_bytes, self.max_bytes)
@@ -128,7 +132,7 @@ class Fetch:
                     self.isolation,
                     at_least_one=attempt.size_bytes == 0,
                     leader_epoch=asked.leader_epoch,
-                    last_fetched_epoch=asked.last_fetched_epoch,
+                    last_fetched_epoch=asked.last_fetched_epoch if self._has_divergence else NO_LEADER_EPOCH,
                 )
             )
         return attempt

@@ -372,6 +372,26 @@ def test_divergence_is_told_in_sessions(broker: Broker, client: RawClient) -> No
     assert ("parting", 1) in session.fetch()
 
 
+@pytest.mark.parametrize("version", [7, 11])
+def test_divergence_is_not_told_to_an_older_version_of_the_same_session(
+    broker: Broker, client: RawClient, version: int
+) -> None:
+    """These versions have no field for it, and send no last epoch: the partition is read as for any other request."""
+    topic = f"older-{version}"
+    session = session_of(client, topic, 1)
+    produce(client, topic, batch([b"a", b"b", b"c"]))
+    partition = broker.replica_manager.partition(topic, 0)
+    assert partition is not None
+    asked = {"partition": 0, "fetch_offset": 9, "partition_max_bytes": 1000}
+    fields = session.request()
+    fields["topics"] = [{"topic": topic, "partitions": [asked | {"last_fetched_epoch": partition.leader_epoch}]}]
+    parts = session.take(client.request(apis.FETCH, 12, fields))
+    assert parts[topic, 0].diverging_epoch.end_offset == 3
+    session.version = version
+    parts = session.take(client.request(apis.FETCH, version, {**session.request(), "topics": []}))
+    assert parts[topic, 0].error_code == OFFSET_OUT_OF_RANGE
+
+
 def small_broker(directory: Path, fast_path: bool, **overrides: str) -> Broker:
     settings = {name.replace("_", "."): value for name, value in overrides.items()}
     broker = Broker(
