@@ -72,6 +72,9 @@ class FuzzedBroker:
         if build.both_paths:
             overrides |= KEEPING
         launcher = [str(build.checkout / "bin" / "sanitized")] if build.sanitized else []
+        if launcher:
+            # Compiles what changed, which takes longer than a broker may take to start.
+            subprocess.run([*launcher, "true"], check=True)
         environment = {"KCORE_ASAN_OPTIONS": SANITIZER_OPTIONS} if build.sanitized else {}
         self.data = directory / "data"
         self.server = ServerCommand(
