@@ -9,7 +9,10 @@ from tests.campaigns.recorded_tests import Passed, play_recorded
 from tests.plan.sanitized import directories, files_of
 
 PACKAGES = ("kcore",)
-COMMAND = ("bin/test-sanitized", "-m", "not release_build")
+COMMAND = (
+    *("bin/test-sanitized", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--max-worker-restart", "0"),
+    *("-m", "not release_build"),
+)
 
 _passed: Passed = {}
 
