@@ -1,9 +1,9 @@
-"""The names of partition directories (Kafka's `LocalLog`), and what their suffixes mean.
+"""The names of partition directories (Kafka's `LocalLog`) and their suffixes.
 
 <topic>-<partition>                        a log
-<topic>-<partition>.<32 hex>-delete        to be removed once nobody reads from it any more
-<topic>-<partition>.<32 hex>-stray         set aside: no topic of this cluster; never removed by a broker
-<topic>-<partition>.<32 hex>-future        a move between log directories that was not finished; set aside
+<topic>-<partition>.<32 hex>-delete        deleted; removed after file.delete.delay.ms
+<topic>-<partition>.<32 hex>-stray         set aside: not a topic of this cluster; a broker never removes it
+<topic>-<partition>.<32 hex>-future        an unfinished move between log directories; set aside
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ def directory_name(topic: str, partition: int) -> str:
 
 
 def renamed(topic: str, partition: int, suffix: str) -> str:
-    """A name of its own for a directory that goes; a long topic is cut to what a file name may have."""
+    """A unique name for a directory that is deleted or set aside. Long topic names are cut to fit a file name."""
     tail = f"-{partition}.{os.urandom(_UNIQUE_ID_BYTES).hex()}{suffix}"
     return topic[: MAX_NAME_BYTES - len(tail)] + tail
 
 
 def parse_directory_name(name: str) -> tuple[str, int] | None:
-    """Topic and partition of a log's directory; None for a name that is no log's."""
+    """Topic and partition of a log's directory; None for any other name."""
     topic, separator, partition = name.rpartition("-")
     if not (separator and topic and partition.isascii() and partition.isdigit()):
         return None
-    # A name that would be written otherwise ("orders-007") is not ours.
+    # Reject a number that is written differently, as in "orders-007".
     return (topic, int(partition)) if str(int(partition)) == partition else None

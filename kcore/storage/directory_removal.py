@@ -1,4 +1,4 @@
-"""Removing a partition's directory for good, once it has been renamed to `-delete`."""
+"""Removing a partition's directory after it was renamed to `-delete`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ if TYPE_CHECKING:
 
 
 def remove_directory(disk: Disk, path: str) -> None:
-    """Removes a directory and everything in it; one that is gone already is no error.
+    """Removes a directory and everything in it. Does nothing if it does not exist.
 
-    A crash on the way leaves the rest, which the next start finds under the same name.
+    After a crash the rest is still there, and the next start finds it under the same name.
     """
     try:
         entries = disk.entries(path)

@@ -1,7 +1,7 @@
 """A sparse index of a segment: sorted entries of one size (Kafka's `AbstractIndex`).
 
-`entries` is published with a release store after the entry is in place; readers that pin the segment may search
-below it without a lock, because `data` does not move while the segment is pinned.
+`entries` is published with a release store after the entry is written. `data` does not move while the segment is
+pinned, so readers that pin the segment may search below `entries` without a lock.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -15,31 +15,31 @@ cdef extern from "<endian.h>" nogil:
     uint32_t be32toh(uint32_t)
 
 cdef struct IndexFile:
-    const uint8_t* data          # the entries; NULL when there is nothing to read
-    size_t data_bytes            # reserved or mapped
-    bint writable                # `data` is our own memory
+    const uint8_t* data          # the entries; NULL if there are none
+    size_t data_bytes            # size of the reservation or mapping
+    bint writable                # `data` is anonymous memory, not a mapping of the file
     int32_t entry_bytes
     int32_t entries
-    int32_t written_entries      # of which so many are in the file
-    bint file_is_longer          # by what was dropped, or by padding: the next write back cuts it
+    int32_t written_entries      # how many of them are in the file
+    bint file_is_longer          # it has dropped entries or padding; the next write back cuts it
     int32_t max_entries
 
-# A new empty file, entries to come.
+# Creates a new empty file.
 cdef int index_create(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
                       int32_t max_bytes) noexcept nogil
-# An existing file, for going on (`writable`) or for reading only.
+# Loads an existing file, for appending (`writable`) or for reading only.
 cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* path, int32_t entry_bytes,
                     int32_t max_bytes, bint writable) noexcept nogil
 cdef bint index_is_full(const IndexFile* index) noexcept nogil
 # The caller has checked that the index is not full.
 cdef void index_append(IndexFile* index, const void* entry) noexcept nogil
-# Keeps the first `entries`; the file is cut by the next write back.
+# Keeps the first `entries`. The next write back cuts the file.
 cdef void index_keep(IndexFile* index, int32_t entries) noexcept nogil
-# Brings the file, wherever it has moved to, to exactly the entries in memory.
+# Writes the entries in memory to the file at `path`, and cuts it after them.
 cdef int index_write_back(IndexFile* index, const DiskOperations* disk, const char* path) noexcept nogil
-# The file on the device, as it was last written back.
+# Syncs the file as it was last written back.
 cdef int index_sync(const DiskOperations* disk, const char* path) noexcept nogil
-# Frees memory or mapping; nothing is written.
+# Frees the memory or the mapping. Nothing is written.
 cdef void index_close(IndexFile* index, const DiskOperations* disk) noexcept nogil
 
 

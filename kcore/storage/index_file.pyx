@@ -1,14 +1,14 @@
-"""The file under an offset or time index, and its entries in memory (Kafka's `AbstractIndex`).
+"""The file of an offset or time index, and its entries in memory (Kafka's `AbstractIndex`).
 
-The entries of a segment that is appended to are kept in memory of our own, reserved at `segment.index.bytes` and
-touched as they come, and written in one piece when the segment rolls or is closed: an append pays no system call for
-its index, and a full disk is an error code at a write, never a SIGBUS in a mapping. A segment that is only read is
-mapped, never beyond its last whole entry. No descriptor is kept for an index: an open segment costs one, of its .log
-file. Apache Kafka opens the files as they are: it too trims an index to its entries when a segment rolls or is closed.
+The index of a writable segment is anonymous memory, reserved at `segment.index.bytes` and used page by page. It is
+written in one piece when the segment rolls or is closed. So an append makes no system call for its index, and a full
+disk is an error code from a write, never a SIGBUS in a mapping. The index of a read-only segment is mapped up to its
+last whole entry. An index keeps no descriptor open: an open segment costs one descriptor, for its .log file. Apache
+Kafka can open these files as they are: it also trims an index to its entries when a segment rolls or is closed.
 
-Crash policy: an index is derived from its log. What a crash kept from being written belongs to segments at or above
-the recovery point, whose indexes recovery builds anew; zero bytes at the end, as Kafka's preallocation leaves them,
-are not taken for entries.
+Crash policy: an index is derived from its log. An index that a crash kept from being written belongs to a segment at or
+above the recovery point, and recovery rebuilds it. Zero bytes at the end, which Kafka's preallocation leaves, do not
+count as entries.
 """
 
 from libc.errno cimport ENOMEM
@@ -40,7 +40,7 @@ cdef void reset(IndexFile* index, int32_t entry_bytes, int32_t max_bytes) noexce
 
 
 cdef int reserve(IndexFile* index, int32_t entries) noexcept nogil:
-    """Memory for the index to fill; pages cost nothing until they are written."""
+    """Reserves memory for the entries. Pages cost nothing until they are written."""
     cdef size_t size = <size_t>max(index.max_entries, entries, 1) * <size_t>index.entry_bytes
     cdef void* memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
     if memory == MAP_FAILED:
@@ -87,9 +87,9 @@ cdef int is_blank_in_file(const DiskOperations* disk, int descriptor, int32_t en
 
 cdef int32_t without_padding(const DiskOperations* disk, int descriptor, int32_t entry_bytes,
                              int32_t entries) noexcept nogil:
-    """Kafka preallocates with zeros. Entries rise, so only the first may rightly be all zeros, and is kept.
+    """The number of entries without Kafka's zero padding. Entries rise, so only the first one may be all zeros.
 
-    Read, not mapped: a mapping of a hole that no block can be found for any more ends in a SIGBUS.
+    The file is read, not mapped: reading a hole from a mapping on a full disk ends in a SIGBUS.
     """
     cdef int32_t low = 1, high = entries, middle
     cdef int blank = 0 if entries <= 1 else is_blank_in_file(disk, descriptor, entry_bytes, entries - 1)
@@ -129,7 +129,7 @@ cdef int index_load(IndexFile* index, const DiskOperations* disk, const char* pa
     cdef int32_t in_file, entries
     cdef int outcome, descriptor
     reset(index, entry_bytes, max_bytes)
-    # One that went missing begins anew: what is not in an index is found by reading on.
+    # A missing file of a writable segment is created: without an entry, a search reads more batches.
     descriptor = disk.open(disk.context, path, O_RDWR | O_CREAT if writable else O_RDONLY, FILE_MODE)
     if descriptor < 0:
         return descriptor

@@ -1,12 +1,12 @@
-"""The leader epochs of a log and the offsets they start at, with their file `leader-epoch-checkpoint`.
+"""The leader epochs of a log and their start offsets, with the file `leader-epoch-checkpoint`.
 
-The file is text, a line each: version `0`, the number of entries, then `epoch start-offset` per entry. Crash policy:
-it is replaced as a whole (temporary file, sync, rename). Epochs are assigned in memory only, so that becoming leader
-costs no I/O; the file is written before the recovery point passes the records of a new epoch, when the log is cut, and
-when it is closed. Above the recovery point the epochs are learnt from the batches that recovery reads, and all of them
-when the file cannot be read. An epoch without records need not survive: it says nothing that the next one does not.
+The file is text, one item a line: version `0`, the number of entries, then `epoch start-offset` per entry. Crash
+policy: the file is replaced as a whole (temporary file, sync, rename). A new epoch is assigned in memory only, so
+becoming leader costs no I/O. The file is written before the recovery point passes the records of a new epoch, on
+truncation and on close. Recovery learns the epochs above the recovery point from the batches, and all epochs if the
+file cannot be read. An epoch without records may be lost: the next epoch gives the same answers.
 
-Concurrency: one lock, under which the file is written too: epochs change with leadership, not with appends.
+Concurrency: one lock, which is also held while the file is written: epochs change with leadership, not with appends.
 """
 
 from libc.errno cimport ENOMEM
@@ -67,7 +67,7 @@ cdef class LeaderEpochCache:
         entry.epoch = epoch
         entry.start_offset = start_offset
         pthread_mutex_lock(&self.lock)
-        # An epoch that began earlier or counts higher than the one that begins now was never this log's history.
+        # Drop epochs that are not lower, or did not start earlier: they are not part of this log's history.
         while entries.size() and (entries.back().epoch >= epoch or entries.back().start_offset >= start_offset):
             entries.pop_back()
         entries.push_back(entry)
@@ -83,7 +83,7 @@ cdef class LeaderEpochCache:
         return outcome
 
     cdef int save(self) noexcept nogil:
-        """Writes the file; the caller holds the lock."""
+        """Writes the file. The caller holds the lock."""
         cdef EpochList* entries = <EpochList*>self.entries
         cdef size_t capacity = (entries.size() + 2) * LINE_CAPACITY
         cdef char* text = <char*>malloc(capacity)
@@ -123,7 +123,7 @@ cdef class LeaderEpochCache:
         return answer
 
     cdef int32_t epoch_of(self, int64_t offset) noexcept nogil:
-        """The epoch in which the record at `offset` was written; -1 when that is not known."""
+        """The epoch in which the record at `offset` was written; -1 if it is not known."""
         cdef EpochList* entries = <EpochList*>self.entries
         cdef int32_t epoch = UNDEFINED_EPOCH
         cdef size_t i
@@ -135,7 +135,7 @@ cdef class LeaderEpochCache:
         return epoch
 
     cdef void truncate_from_end(self, int64_t end_offset) noexcept nogil:
-        """Forgets the epochs that start at or above the log's new end."""
+        """Removes the epochs that start at or above the new log end offset."""
         cdef EpochList* entries = <EpochList*>self.entries
         pthread_mutex_lock(&self.lock)
         while entries.size() and entries.back().start_offset >= end_offset:
@@ -144,7 +144,7 @@ cdef class LeaderEpochCache:
         pthread_mutex_unlock(&self.lock)
 
     cdef void truncate_from_start(self, int64_t start_offset) noexcept nogil:
-        """Forgets the epochs that ended before the log's new start; the one it lies in now starts there."""
+        """Removes the epochs that ended before the new log start offset; the one that contains it now starts there."""
         cdef EpochList* entries = <EpochList*>self.entries
         cdef size_t passed = 0
         pthread_mutex_lock(&self.lock)
@@ -155,10 +155,10 @@ cdef class LeaderEpochCache:
             dereferenced(entries, 0).start_offset = start_offset
         pthread_mutex_unlock(&self.lock)
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     def load(self):
-        """Reads the file; returns False when there is none or it cannot be understood."""
+        """Reads the file. Returns False if it is missing or invalid."""
         try:
             content = self.disk_owner.read_file((<bytes>self.path).decode("utf-8", "surrogateescape"))
         except FileNotFoundError:
@@ -170,7 +170,7 @@ cdef class LeaderEpochCache:
         return parsed is not None
 
     def replace(self, list parsed not None):
-        """Takes `(epoch, start offset)` pairs over, in memory only."""
+        """Replaces the entries by `(epoch, start offset)` pairs, in memory only."""
         cdef EpochEntry entry
         (<EpochList*>self.entries).clear()
         for entry.epoch, entry.start_offset in parsed:
@@ -194,7 +194,7 @@ cdef inline EpochEntry* dereferenced(EpochList* entries, size_t position) noexce
 
 
 cdef bint same_below(EpochList* left, EpochList* right, int64_t end_offset) noexcept nogil:
-    """Whether both say the same of the records below `end_offset`."""
+    """Whether both lists have the same epochs for records below `end_offset`."""
     cdef size_t i = 0
     cdef bint in_left, in_right
     while True:
@@ -209,7 +209,7 @@ cdef bint same_below(EpochList* left, EpochList* right, int64_t end_offset) noex
 
 
 def parse(bytes content not None):
-    """The pairs that the file's bytes hold, or None when they are no such file."""
+    """The `(epoch, start offset)` pairs in the content of the file, or None if it is invalid."""
     lines = content.split(b"\n")
     try:
         if len(lines) < 2 or int(lines[0]) != VERSION:

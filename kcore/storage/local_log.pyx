@@ -1,15 +1,16 @@
-"""The ordered segments of one log: look-up, appending a segment, failures (Kafka's `LocalLog`).
+"""The ordered segments of one log: look-up, new segments, disk failures (Kafka's `LocalLog`).
 
 Flushing is in log_flush, truncation and the removal of segments in log_truncation, the limits in log_limits.
 
-Crash policy: bytes below the recovery point are on the device together with their indexes; everything above is scanned
-when the log is loaded. A disk error, other than a shortage that passes by itself, takes the log offline for good:
-nothing more is written, so that the content of the disk stays a prefix of what was acknowledged.
+Crash policy: records below the recovery point are on the device together with their indexes. Everything above it is
+scanned when the log is loaded. A disk error, other than a temporary shortage, takes the log offline permanently:
+nothing more is written, so the disk holds a prefix of what was acknowledged.
 
-Concurrency: `append_lock` serialises appends, rolls, truncation and deletion. `segments_lock`, held for a few
-instructions, guards the list, `size_bytes` of segments together with the log end offset, and the recent boundaries. The
-list and the log end offset change only under both, so either lock is enough to read them. `flush_lock` lets one flush
-run at a time. Order: flush_lock, append_lock, segments_lock. The committer's lock is taken under none of them.
+Concurrency: `append_lock` serialises appends, rolls, truncation and deletion. `segments_lock` guards the segment list,
+the segments' `size_bytes` together with the log end offset, and the recent boundaries; it is held for a few
+instructions. The list and the log end offset change only under both locks, so either lock is enough to read them.
+`flush_lock` allows one flush at a time. Lock order: flush_lock, append_lock, segments_lock. The committer's lock is not
+taken while any of them is held.
 """
 
 cimport cython
@@ -51,10 +52,10 @@ cdef class SegmentInfo:
     cdef readonly str path
 
 
-# __dealloc__ uses the disk: the garbage collector must not clear that reference first.
+# __dealloc__ uses the disk, so the garbage collector must not clear that reference first.
 @cython.no_gc_clear
 cdef class LocalLog:
-    """Segments on a disk. The loader adds the existing ones before other threads use the log."""
+    """Segments on a disk. The loader adds the existing segments before other threads use the log."""
 
     def __cinit__(self, Disk disk not None, bytes directory not None, *arguments, **options):
         pthread_mutex_init(&self.append_lock, NULL)
@@ -81,7 +82,7 @@ cdef class LocalLog:
         if self.committer is not None:
             self.committer.leave(&self.ticket)
         for i in range(self.segment_count):
-            # After a truncation that failed halfway, segments are both in this list and in that of deleted ones.
+            # After a truncation that failed halfway, a segment may be in this list and in the list of deleted segments.
             if not self.segment_list[i].deleted:
                 segment_let_go(self.segment_list[i])
         while self.deleted_segments != NULL:
@@ -97,13 +98,13 @@ cdef class LocalLog:
     # --- disk errors ------------------------------------------------------------------------------------------------
 
     cdef void go_offline(self, int outcome, const char* work) noexcept nogil:
-        """Takes the log offline for good. The first error is the one that is reported."""
+        """Takes the log offline permanently. `failure` reports the first error."""
         if atomic_swap_32_if(&self.failure_errno, 0, -outcome):
             self.failed_while = work
         self.note_change()
 
     cdef int16_t fail(self, int outcome, const char* work) noexcept nogil:
-        """The wire error of a negated errno. Takes the log offline unless the error is a shortage that passes."""
+        """The wire error of a negated errno. Takes the log offline unless the error is a temporary shortage."""
         if outcome == -EBADMSG:
             return CORRUPT_MESSAGE
         if is_full(outcome):
@@ -114,7 +115,7 @@ cdef class LocalLog:
         return KAFKA_STORAGE_ERROR
 
     cdef int offline_unless_done(self, int outcome, const char* work) noexcept nogil:
-        """After a truncation: if it stopped halfway, the log end offset and the segments may not match any more."""
+        """Takes the log offline if a truncation stopped halfway: its end and its segments may not match any more."""
         if outcome < 0:
             self.go_offline(outcome, work)
         return outcome
@@ -125,7 +126,7 @@ cdef class LocalLog:
     # --- group commit -----------------------------------------------------------------------------------------------
 
     def set_committer(self, LogCommitter committer not None):
-        """Turns group commit on, before the log is used. Such a log has to be closed."""
+        """Turns on group commit. Call this before the log is used. Such a log has to be closed."""
         self.committer = committer
         self.commits_in_groups = True
 
@@ -157,13 +158,13 @@ cdef class LocalLog:
         cdef LogSegment* active = self.active_segment()
         segment_acquire(active)
         if atomic_load_32(&active.unmade):
-            # Its files are created with the first record, and their names have to be synced.
+            # The first record creates the files, and the next flush has to sync their names.
             self.directory_changed = True
         outcome[0] = segment_open(active)
         return active
 
     cdef int32_t floor_index(self, int64_t offset) noexcept nogil:
-        """The index of the last segment whose base offset is at or below `offset`; -1 without one."""
+        """The index of the last segment whose base offset is at or below `offset`; -1 if there is none."""
         cdef int32_t low = 0, high = self.segment_count, middle
         if high > 0 and self.segment_list[high - 1].base_offset <= offset:
             return high - 1
@@ -215,7 +216,7 @@ cdef class LocalLog:
         return max(<int64_t>0, total)
 
     cdef int locate(self, int64_t offset, LogOffsetMetadata* out) noexcept nogil:
-        """Finds the start of the batch with `offset`, at most the log end offset. A negated errno on failure."""
+        """Finds the start of the batch with `offset`, at most the log end offset. Returns 0 or a negated errno."""
         cdef LogSegment* segment = NULL
         cdef BatchHeader header
         cdef int64_t size_bytes = 0
@@ -259,7 +260,7 @@ cdef class LocalLog:
         return 0 if grown != NULL else -ENOMEM
 
     cdef void splice(self, int32_t first, int32_t count, LogSegment* segment) noexcept nogil:
-        """Replaces `count` segments by `segment`, or by nothing. Releases those that are not deleted yet."""
+        """Replaces `count` segments by `segment`, or by nothing if NULL. Releases those that are not marked deleted."""
         cdef int32_t added = 0 if segment == NULL else 1
         cdef int32_t i
         for i in range(first, first + count):
@@ -283,7 +284,7 @@ cdef class LocalLog:
         self.note_change()
 
     cdef int64_t next_jitter_ms(self) noexcept nogil:
-        """xorshift64. It only has to keep many logs from rolling at the same moment."""
+        """xorshift64. The quality is enough to keep many logs from rolling at the same moment."""
         self.jitter_state ^= self.jitter_state << 13
         self.jitter_state ^= self.jitter_state >> 7
         self.jitter_state ^= self.jitter_state << 17
@@ -293,7 +294,7 @@ cdef class LocalLog:
 
     cdef bint must_roll(self, int64_t size_bytes, int64_t max_timestamp, int64_t last_offset,
                         int64_t now_ms) noexcept nogil:
-        """LogSegment.shouldRoll: size, age by timestamps or else the clock, full indexes, relative offset."""
+        """LogSegment.shouldRoll: size, age (by timestamps, else by the clock), full indexes, relative offset range."""
         cdef LogSegment* active = self.active_segment()
         cdef int64_t waited_ms
         if active.size_bytes > self.limits.segment_bytes - size_bytes:
@@ -308,7 +309,7 @@ cdef class LocalLog:
                 or last_offset - active.base_offset > INT32_MAX)
 
     cdef int prepare_roll(self, int64_t base_offset) noexcept nogil:
-        """Called before a segment begins at `base_offset`. A subclass writes what belongs to it."""
+        """Called before a segment begins at `base_offset`. A subclass writes its own state for that offset here."""
         return 0
 
     cdef int roll_to(self, int64_t base_offset, int64_t now_ms) noexcept nogil:
@@ -321,14 +322,14 @@ cdef class LocalLog:
         else:
             outcome = self.prepare_roll(base_offset)
             if outcome >= 0 and kept:
-                # Held, so that it is still open for appends if the next one cannot be created.
+                # Keep a reference, so that it is still open for appends if the next segment cannot be created.
                 finished = self.active_segment()
                 segment_acquire(finished)
                 outcome = segment_finish(finished)
         if outcome >= 0:
             outcome = self.begin_segment(kept, base_offset, now_ms)
             if outcome < 0 and finished != NULL:
-                # Appends that need no roll continue in it, for example when file descriptors are lacking.
+                # Appends that need no roll continue in it, for example while file descriptors are lacking.
                 finished.appended = True
                 atomic_store_32(&finished.writable, 1)
         if finished != NULL:
@@ -336,9 +337,9 @@ cdef class LocalLog:
         return outcome
 
     cdef int begin_unmade(self, int64_t now_ms) noexcept nogil:
-        """Begins the first segment of a new log, at offset 0. Its files are created with the first record.
+        """Begins the first segment of a new log, at offset 0. The first record creates its files.
 
-        This is only possible at offset 0: any other base offset has to be in the name of a file.
+        Only offset 0 allows this: any other base offset has to be on disk, in a file name.
         """
         cdef LogSegment* segment = segment_new(self.disk, self.directory_path, 0, self.limits.max_index_bytes,
                                                self.limits.index_interval_bytes)
@@ -353,7 +354,7 @@ cdef class LocalLog:
         return 0
 
     cdef int begin_segment(self, int32_t kept, int64_t base_offset, int64_t now_ms) noexcept nogil:
-        """Adds a new active segment after the first `kept` ones, and releases the others at the same moment."""
+        """Adds a new active segment after the first `kept` ones and releases the others, under one lock."""
         cdef LogSegment* segment = segment_new(self.disk, self.directory_path, base_offset,
                                                self.limits.max_index_bytes,
                                                self.limits.index_interval_bytes)
@@ -366,7 +367,7 @@ cdef class LocalLog:
             outcome = segment_create(segment, now_ms)
         if outcome < 0:
             if kept == self.segment_count:
-                # No other segment has these files. The next start would take them for the end of the log.
+                # No other segment uses these files, and the next start would take them for the end of the log.
                 segment_unlink(segment)
             segment_release(segment)
             return outcome
@@ -395,7 +396,7 @@ cdef class LocalLog:
         return pinned
 
     cdef int prepare_recovery_point(self, int64_t target) noexcept nogil:
-        """Called before the recovery point moves to `target`. A subclass writes what belongs to it."""
+        """Called before the recovery point moves to `target`. A subclass writes its own state up to there."""
         return 0
 
     cdef void set_end(self, int64_t offset) noexcept nogil:
@@ -409,13 +410,13 @@ cdef class LocalLog:
         self.note_change()
 
     cdef void end_moved_back(self) noexcept nogil:
-        """Called when the log end offset moved back. A subclass lowers its own offsets at the same moment."""
+        """Called when the log end offset moved back, under segments_lock. A subclass lowers its own offsets here."""
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     @property
     def recovery_point(self):
-        """Everything below this offset is on the device."""
+        """Everything below this offset is on the device, with its indexes."""
         return atomic_load_64(&self.flushed_offset)
 
     @property
@@ -425,7 +426,7 @@ cdef class LocalLog:
 
     @property
     def last_flush_ms(self):
-        """When the log was last flushed, or loaded."""
+        """When the log was last flushed or loaded, in milliseconds since the epoch."""
         return atomic_load_64(&self.flushed_at_ms)
 
     @property
@@ -462,11 +463,11 @@ cdef class LocalLog:
 
     @property
     def size_bytes(self):
-        """The bytes of all .log files."""
+        """The total size of all .log files."""
         return sum(info.size_bytes for info in self.segments)
 
     def close_idle_segments(self):
-        """Closes the files of finished segments that are not being read. They open again when they are read."""
+        """Closes the files of finished segments that are not being read. The next read opens them again."""
         cdef int32_t i
         with nogil:
             pthread_mutex_lock(&self.append_lock)

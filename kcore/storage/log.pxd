@@ -1,9 +1,8 @@
-"""One partition's log: an ordered list of segments, the last of which is appended to.
+"""One partition's log: an ordered list of segments. Appends go to the last one.
 
-Concurrency: `append_lock` serialises appends, rolls, truncation and deletion; `segments_lock`, held for a few
-instructions, guards the list that readers look segments up in, and the offsets that bound a read. Lock order:
-append_lock before segments_lock. Nothing here needs the GIL; methods without `nogil` are for start, administration
-and tests.
+Concurrency: `append_lock` serialises appends, rolls, truncation and deletion. `segments_lock` guards the segment list
+and the offsets that limit a read; it is held for a few instructions. Lock order: append_lock before segments_lock.
+Nothing here needs the GIL. Methods without `nogil` are for start, administration and tests.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t
@@ -22,35 +21,36 @@ cdef enum Isolation:
 
 cdef struct AppendResult:
     int16_t error
-    const char* message          # static; NULL without one
-    RecordErrors record_errors   # owned: give it back with record_errors_free
+    const char* message          # static; NULL if there is none
+    RecordErrors record_errors   # owned: release it with record_errors_free
     int64_t base_offset
     int64_t last_offset
     int64_t log_append_time_ms   # -1 with CreateTime
     int64_t log_start_offset
     int64_t log_end_offset       # after the append
     int64_t record_count
-    bint duplicate               # an idempotent retry: nothing was written, base_offset is the first one's
+    bint duplicate               # an idempotent retry: nothing was written, base_offset is that of the first append
 
 cdef struct ReadResult:
     int16_t error                # NONE, OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR
-    LogSegment* segment          # pinned and open when size_bytes > 0: give it back with release_read
-    int64_t position             # in segment.descriptor
-    int64_t size_bytes           # whole batches only up to the bound; may end inside a batch when cut by max_bytes
-    int64_t segment_base_offset  # where the read stands, also when nothing is readable
+    LogSegment* segment          # pinned and open when size_bytes > 0: release it with release_read
+    int64_t position             # file position in segment.descriptor
+    int64_t size_bytes           # whole batches up to the visible end; may end inside a batch when cut by max_bytes
+    int64_t segment_base_offset  # where the read starts, also when nothing is readable
     int64_t high_watermark
     int64_t last_stable_offset
     int64_t log_start_offset
     int64_t log_end_offset
-    AbortedTransactions aborted  # for readers of committed records: those with records among these bytes
-    # Filled by Partition: the logs part before the fetch offset; the latest epoch that both have, and where it ends here.
+    AbortedTransactions aborted  # read_committed: the aborted transactions with records in this range
+    # Set by Partition when the follower's log diverges before the fetch offset: the latest common epoch and its end
+    # here.
     bint diverges
     int32_t diverging_epoch
     int64_t diverging_end_offset
 
-# How often the start of any log of the process has moved: whoever told it to clients looks again when this has changed.
+# How often the log start offset of any log has changed. A cached start offset is stale once this has changed.
 cdef int64_t log_start_moves() noexcept nogil
-# What can be done about a shortage of descriptors, or of room, as a message.
+# Error messages for a lack of file descriptors and for a full disk.
 cdef const char* DESCRIPTOR_REMEDY
 cdef const char* ROOM_REMEDY
 
@@ -64,7 +64,7 @@ cdef class Log(LocalLog):
     cdef bint failure_reported
     cdef int64_t first_offset                    # the log start offset
     cdef TopicCounters appended                  # written under append_lock
-    cdef int64_t flush_messages                  # of `limits`, for who holds no append_lock
+    cdef int64_t flush_messages                  # copy of limits.flush_messages, readable without append_lock
     cdef LogOffsetMetadata high_watermark_at
     cdef LogOffsetMetadata first_unstable_at     # offset -1 when no transaction is undecided
 
@@ -72,7 +72,7 @@ cdef class Log(LocalLog):
     cdef int64_t log_end_offset(self) noexcept nogil
     cdef int64_t high_watermark(self) noexcept nogil
     cdef int64_t last_stable_offset(self) noexcept nogil
-    # Moves forward only, bounded by the log end; answers whether it moved.
+    # Only raises it, at most to the log end offset. Returns whether it changed.
     cdef bint advance_high_watermark(self, int64_t offset) noexcept nogil
 
     # --- callers hold append_lock

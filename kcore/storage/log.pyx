@@ -1,15 +1,15 @@
 """One partition's log (Kafka's `UnifiedLog`): log start offset, high watermark, last stable offset, truncation, close.
 
-Appending, reading and retention have modules of their own: log_append, log_read, log_retention.
+Other modules append (log_append), read (log_read) and apply retention (log_retention).
 
-On disk it is a directory of segments, producer snapshots and `leader-epoch-checkpoint`. Crash policy: an append writes
-the batch first, and everything derived from it (indexes, producer state) into memory only. A crash loses at most the
-records that were not flushed, and log_loader derives the rest again. After a disk error, other than a full disk
-(shortage), nothing more is appended: every caller gets KAFKA_STORAGE_ERROR, and `on_failure` is called once, from
-Python, under no native lock.
+On disk a log is a directory of segments, producer snapshots and `leader-epoch-checkpoint`. Crash policy: an append
+writes the batch to the file. Indexes and producer state are updated in memory only. A crash loses at most the records
+that were not flushed; log_loader rebuilds the derived state. A disk error, other than a temporary shortage (see
+shortage), stops all appends: every caller gets KAFKA_STORAGE_ERROR, and `on_failure` is called once, from Python, with
+no native lock held.
 
-The bounds of a read are kept with their segment and position, so that a fetch need not search for them:
-`high_watermark_at`, and `first_unstable_at`, below which every transaction is decided. At all times
+`high_watermark_at` and `first_unstable_at` (the start of the earliest undecided transaction) are kept with their
+segment and position, so that a fetch does not search for them. Invariant:
 last stable offset <= high watermark <= log end offset.
 """
 
@@ -68,7 +68,7 @@ EARLIEST_TIMESTAMP = -2
 LATEST_TIMESTAMP = -1
 MAX_TIMESTAMP = -3
 
-# How often the start of any log has moved.
+# How often the log start offset of any log has changed.
 cdef int64_t start_moves = 0
 
 
@@ -176,7 +176,8 @@ cdef class Log(LocalLog):
             return NONE
         outcome = flush_log(self, True)
         if outcome >= 0 and self.closed and atomic_load_64(&self.flushed_offset) < self.log_end_offset():
-            # It was closed in between, for deletion or because its directory failed, and this was not flushed.
+            # The log was closed during the flush (for deletion, or because its directory failed): this append was not
+            # flushed.
             return KAFKA_STORAGE_ERROR
         return NONE if outcome >= 0 else self.fail(outcome, b"flushing the log")
 
@@ -215,7 +216,7 @@ cdef class Log(LocalLog):
         return self.offline_unless_done(outcome, b"truncating the log")
 
     cdef int rebuild_producer_state(self, int64_t now_ms) noexcept nogil:
-        """Rebuilds it from the latest snapshot and the batches after it. Snapshots beyond the log end are removed."""
+        """Rebuilds it from the latest snapshot and the batches after it. Removes snapshots beyond the log end."""
         cdef int64_t covered = load_latest_snapshot(self.producer_state, self.disk, self.directory_path,
                                                     self.first_offset, self.next_offset, True, now_ms)
         cdef LogOffsetMetadata first
@@ -232,9 +233,10 @@ cdef class Log(LocalLog):
         return outcome
 
     cdef int recall_producer(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil:
-        """Reads the end of the log for a producer's batches before its last one, which it may repeat.
+        """Finds a producer's earlier batches at the end of the log, to recognize a retry of one of them.
 
-        Reads as many bytes as KEPT_BATCHES batches of the maximum size may take.
+        A snapshot keeps only the last batch of a producer. This reads as many bytes as KEPT_BATCHES batches of the
+        maximum size may take.
         """
         cdef int64_t window = KEPT_BATCHES * <int64_t>self.limits.validation.max_message_bytes
         cdef int32_t i = self.segment_count - 1
@@ -250,7 +252,7 @@ cdef class Log(LocalLog):
             outcome = recall_batches(self.segment_list[i], window, &found)
             window = INT64_MAX
             i += 1
-        # Damaged earlier records are reported to their readers.
+        # Damaged records before this append do not prevent it. A reader of those records gets the error.
         if outcome < 0 and outcome != -EBADMSG:
             return outcome
         self.producer_state.recall(&found)
@@ -263,7 +265,7 @@ cdef class Log(LocalLog):
             return 0
         if deleted[0] == self.segment_count:
             outcome = self.roll_to(self.next_offset, now_ms)
-        # The start moves first: no offset in range may be without its segment.
+        # Raise the log start offset first, so that every offset in range always has its segment.
         if outcome >= 0:
             self.raise_start(self.segment_list[deleted[0]].base_offset)
             outcome = remove_segments(self, 0, deleted[0], now_ms)
@@ -282,7 +284,7 @@ cdef class Log(LocalLog):
         atomic_add_64(&start_moves, 1)
 
     cdef int finish(self) noexcept nogil:
-        """Writes the snapshot and finishes indexes and files for a clean shutdown."""
+        """Clean shutdown: writes the producer snapshot, finishes the active segment and syncs its indexes."""
         cdef LogSegment* active = self.active_segment()
         cdef int outcome
         if atomic_load_32(&active.unmade):
@@ -299,7 +301,7 @@ cdef class Log(LocalLog):
             outcome = self.leader_epochs.write_when_changed(self.next_offset)
         return outcome
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     @property
     def _high_watermark(self):
@@ -337,7 +339,7 @@ cdef class Log(LocalLog):
                        self.directory)
 
     def report_failure(self):
-        """Calls `on_failure(log, OSError)`, once, if the log went offline. To be called regularly."""
+        """Calls `on_failure(log, OSError)` if the log went offline; at most once. Call this regularly."""
         if self.failure_errno and not self.failure_reported:
             self.failure_reported = True
             if self.on_failure is not None:
@@ -348,12 +350,11 @@ cdef class Log(LocalLog):
         raise errors.by_code(code)(message)
 
     cdef int check_disk(self, int outcome, const char* work) except -1:
-        """Raises the error of a negated errno, and takes the log offline unless the shortage passes by itself."""
+        """Raises the exception for a negated errno. Takes the log offline, unless the error is a temporary shortage."""
         cdef int16_t code
         if outcome >= 0:
             return 0
         if lacks_descriptors(outcome):
-            # Not a failure of the disk.
             raise OSError(-outcome, f"{strerror(-outcome)}: {DESCRIPTOR_REMEDY.decode()}", self.directory)
         if is_full(outcome) and not self.is_offline():
             self.fail(outcome, work)
@@ -363,7 +364,7 @@ cdef class Log(LocalLog):
         return -1
 
     def update_config(self, config not None):
-        """Applies a LogConfig, from the next append on."""
+        """Applies a LogConfig. It takes effect with the next append."""
         cdef LogLimits limits = limits_of(config)
         with nogil:
             pthread_mutex_lock(&self.append_lock)
@@ -395,10 +396,10 @@ cdef class Log(LocalLog):
 
     def read(self, int64_t offset, int64_t max_bytes=INT32_MAX, int isolation=ISOLATION_HIGH_WATERMARK,
               bint at_least_one=True):
-        """The batches of one segment from the one with `offset` on, at most `max_bytes`.
+        """Returns batches of one segment as bytes, from the batch that contains `offset`, at most `max_bytes`.
 
-        The first batch may begin before `offset`, the last one may be incomplete. Empty when the isolation level allows
-        nothing. OffsetOutOfRangeError below the log start offset or above the log end offset.
+        The first batch may begin before `offset`; the last one may be incomplete. Returns b"" if the isolation level
+        allows no records yet. Raises OffsetOutOfRangeError below the log start offset or above the log end offset.
         """
         cdef ReadResult result
         cdef uint8_t* buffer = NULL
@@ -421,9 +422,9 @@ cdef class Log(LocalLog):
             free(buffer)
 
     def aborted_transactions(self, int64_t offset, int64_t max_bytes=INT32_MAX):
-        """The aborted transactions for a consumer of committed records from `offset` on.
+        """The aborted transactions that a read_committed fetch from `offset` has to filter.
 
-        Each is `(producer id, first offset, offset of its marker, last stable offset after it)`.
+        Each is `(producer id, first offset, offset of its marker, last stable offset after the marker)`.
         """
         cdef ReadResult result
         cdef int32_t i
@@ -440,7 +441,7 @@ cdef class Log(LocalLog):
                 release_read(&result)
 
     def _advance_high_watermark(self, int64_t offset):
-        """Raises the high watermark to `offset`, at most to the log end offset; whether it moved."""
+        """Raises the high watermark to `offset`, at most to the log end offset. Returns whether it changed."""
         cdef bint moved
         with nogil:
             moved = self.advance_high_watermark(offset)
@@ -464,7 +465,7 @@ cdef class Log(LocalLog):
         self.flush_segments(True)
 
     def flush_rolled(self):
-        """Flushes finished segments that are not on the device; whether there were any."""
+        """Flushes the finished segments that are not on the device yet. Returns whether there were any."""
         cdef bint due
         with nogil:
             pthread_mutex_lock(&self.append_lock)
@@ -481,7 +482,7 @@ cdef class Log(LocalLog):
         return self.check_disk(outcome, b"flushing the log")
 
     def truncate_to(self, int64_t offset):
-        """Drops every batch with records at or above `offset`; whether there were any."""
+        """Drops every batch with records at or above `offset`. Returns whether there were any."""
         cdef int outcome = 0
         cdef bint due
         with nogil:
@@ -508,7 +509,7 @@ cdef class Log(LocalLog):
         self.check_disk(outcome, b"truncating the log")
 
     def increment_start_offset(self, int64_t offset):
-        """Deletes the records below `offset` (DeleteRecords). OffsetOutOfRangeError above the high watermark."""
+        """Deletes the records below `offset` (DeleteRecords). Raises OffsetOutOfRangeError above the high watermark."""
         cdef bint allowed, usable
         with nogil:
             pthread_mutex_lock(&self.append_lock)
@@ -524,9 +525,10 @@ cdef class Log(LocalLog):
             self.raise_error(OFFSET_OUT_OF_RANGE, None)
 
     def delete_old_segments(self, int64_t now_ms):
-        """Removes the segments that are past retention, and the files of segments that were removed long enough ago.
+        """Removes the segments that are past retention, and unlinks removed segments after `file.delete.delay.ms`.
 
-        Returns how many segments were removed. Their files are renamed to *.deleted at once.
+        The files of a removed segment are renamed to *.deleted at once. Returns the number of segments removed by this
+        call.
         """
         cdef int32_t deleted = 0
         cdef int outcome = 0
@@ -540,16 +542,16 @@ cdef class Log(LocalLog):
         return deleted
 
     def close(self, bint for_deletion=False):
-        """Writes the producer snapshot, trims indexes, closes files. Appends and reads are refused afterwards.
+        """Writes the producer snapshot, trims the indexes and closes the files. The log then refuses appends and reads.
 
-        `for_deletion` writes nothing, so that a topic can be deleted from a full disk.
+        With `for_deletion` nothing is written, so that a topic can be deleted from a full disk.
         """
         cdef int outcome = 0
         cdef int32_t i
         with nogil:
             if self.commits_in_groups:
                 self.committer.leave(&self.ticket)
-            # A running flush ends first: both would sync and close the active segment's indexes.
+            # Wait for a running flush: both would sync and close the active segment's indexes.
             pthread_mutex_lock(&self.flush_lock)
             pthread_mutex_lock(&self.append_lock)
             if not self.closed and self.segment_count and not self.is_offline() and not for_deletion:
@@ -557,7 +559,7 @@ cdef class Log(LocalLog):
             pthread_mutex_lock(&self.segments_lock)
             self.closed = True
             for i in range(self.segment_count):
-                # No more appends, even if the segment could not be finished.
+                # Refuse further appends, even if the segment could not be finished.
                 atomic_store_32(&self.segment_list[i].writable, 0)
                 segment_close_idle(self.segment_list[i], 1)
                 if self.segment_list[i].indexes_are_wrong and not for_deletion:
@@ -604,21 +606,21 @@ cdef class Log(LocalLog):
             self.check_disk(-error.errno, b"reading the log")
 
     def timestamp_at(self, int64_t offset):
-        """The timestamp of the record at `offset`, or of the next one if it is gone; None at the log end offset."""
+        """The timestamp of the first record at or after `offset`; None if there is none."""
         try:
             return timestamp_at(self, max(offset, self.log_start_offset()))
         except OSError as error:
             self.check_disk(-error.errno, b"reading the log")
 
     def end_offset_for_epoch(self, int32_t epoch):
-        """`(epoch, end offset)` of the largest epoch at or below `epoch`; (-1, -1) when it is unknown."""
+        """`(epoch, end offset)` of the largest known epoch at or below `epoch`; (-1, -1) if `epoch` is not known."""
         cdef EpochEntry answer
         with nogil:
             answer = self.leader_epochs.end_offset_for(epoch, self.log_end_offset())
         return answer.epoch, answer.start_offset
 
     def epoch_of(self, int64_t offset):
-        """The leader epoch in which the record at `offset` was written, -1 when it is not known."""
+        """The leader epoch in which the record at `offset` was written; -1 if it is not known."""
         return self.leader_epochs.epoch_of(offset)
 
     @property
@@ -628,19 +630,19 @@ cdef class Log(LocalLog):
 
     @property
     def latest_epoch(self):
-        """The latest leader epoch of the log, -1 without one."""
+        """The latest leader epoch of the log; -1 if it has none."""
         return self.leader_epochs.latest_epoch()
 
     def assign_epoch_start(self, int32_t epoch, int64_t offset):
-        """Records that `epoch` starts at `offset`. A known epoch is not changed."""
+        """Records in memory that `epoch` starts at `offset`. Does nothing if it is the latest epoch already."""
         with nogil:
             self.leader_epochs.assign(epoch, offset)
 
 
 def take_changed(list managed not None):
-    """The objects whose `log` has something new to checkpoint or to flush since the last call.
+    """Returns the entries of `managed` whose `log` has changed since the last call and needs a checkpoint or a flush.
 
-    It reads one flag for each log, so that it can be called for ten thousand logs every few seconds.
+    This reads one flag per log, so it is cheap for ten thousand logs every few seconds.
     """
     cdef Log log
     changed = []
@@ -664,7 +666,7 @@ cdef AppendInfo append_info(const AppendResult* result):
 
 
 cdef void show_to_python(names):
-    """Renames Python members to names of native methods, `_is_offline` to `Log.is_offline` and so on.
+    """Renames Python members to the names of native methods: `_is_offline` becomes `Log.is_offline`.
 
     Cython does not allow both in one class. Python does not see native methods, so nothing is hidden.
     """

@@ -5,8 +5,8 @@ from kcore.record.batch cimport ReceivedBatch
 from kcore.record.validator cimport ValidationResult
 from kcore.storage.log cimport AppendResult, Log
 
-# Validates, assigns offsets, checks sequences, rolls when due, writes with one pwritev. The bytes of `batch` are
-# patched. `validated` is the result of `validate_for_leader`, or NULL to validate under the append lock.
+# Validates, assigns offsets, checks sequences, rolls if due, and writes with one pwritev. Patches the bytes of `batch`.
+# `validated` is the result of `validate_for_leader`, or NULL to validate under the append lock.
 cdef int16_t append_as_leader(Log log, const ReceivedBatch* batch, int32_t leader_epoch, int origin,
                               ValidationResult* validated, AppendResult* result) noexcept nogil
 # Validates without holding a lock. Release `validated` with free_validation_result.

@@ -1,15 +1,15 @@
-"""Appending to a log: validation, sequences, the roll that is due, one write, the indexes (`UnifiedLog.append`).
+"""Appending to a log: validation, sequence check, roll if due, one write, index updates (`UnifiedLog.append`).
 
-The header of a leader's batch is not read again here: `validate_and_assign` returns it as it is written.
+The header of a leader's batch is not parsed again here: `validate_and_assign` returns it as it is written.
 
-Crash policy: the batch is written first. Everything derived from it (indexes, producer state, epochs) is in memory only,
-so a crash loses at most the records that were not flushed. A failed write takes the log offline, unless the disk is
-full: then the append is refused and the log stays in service (shortage). The part of a failed write that reached the
-file is beyond the log end offset. It is never read, and is cut off at once or by the next start.
+Crash policy: the batch is written to the file. Indexes, producer state and epochs are updated in memory only, so a
+crash loses at most the records that were not flushed. A failed write takes the log offline, unless the disk is full:
+then the append is refused and the log stays in service (shortage). The part of a failed write that reached the file is
+beyond the log end offset. It is never read, and is cut off at once or by the next start.
 
-Concurrency: the log's append lock is held from the validation, which assigns offsets, until the new end is published. A
-flush that the append has to wait for runs after the lock is released. A batch that takes long to decompress is
-validated before the lock is taken (`validate_for_leader`); under the lock it only gets its offsets.
+Concurrency: the append lock is held from validation, which assigns the offsets, until the new log end offset is
+published. A flush that the append has to wait for runs after the lock is released. A batch that takes long to
+decompress is validated before the lock is taken (`validate_for_leader`); under the lock it only gets its offsets.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -34,7 +34,7 @@ from kcore.storage.transaction_index cimport AbortedTransaction, transaction_ind
 
 cdef void count_append(Log log, size_t size, const ValidationResult* validated,
                        const AppendResult* result) noexcept nogil:
-    """BrokerTopicMetrics by the rules of `ReplicaManager.appendToLocalLog`: an idempotent retry is counted again."""
+    """BrokerTopicMetrics by the rules of `ReplicaManager.appendToLocalLog`: an idempotent retry counts again."""
     count(&log.appended.produce_requests, 1)
     if result.error == NONE:
         count(&log.appended.messages_in, result.last_offset - result.base_offset + 1)
@@ -51,7 +51,7 @@ cdef int account_for_batch(Log log, LogSegment* active, const BatchHeader* heade
                            int64_t position) noexcept nogil:
     """Updates epochs, indexes and producer state for a batch that was written at `position`.
 
-    Returns the outcome of the transaction index, which is written for the marker of an aborted transaction only.
+    Returns 0, or a negated errno if the entry of an aborted transaction could not be written to the transaction index.
     """
     cdef AbortedTransaction aborted
     if header.magic == 2 and header.partition_leader_epoch > log.leader_epochs.latest_epoch():
@@ -64,7 +64,7 @@ cdef int account_for_batch(Log log, LogSegment* active, const BatchHeader* heade
 
 
 cdef int account_for_replicated(Log log, LogSegment* active, const uint8_t* records, size_t size) noexcept nogil:
-    """The same for each batch of a follower's append."""
+    """Does the same for each batch of a follower's append."""
     cdef BatchHeader header
     cdef int64_t position = active.size_bytes
     cdef size_t at = 0
@@ -80,7 +80,7 @@ cdef int account_for_replicated(Log log, LogSegment* active, const uint8_t* reco
 
 cdef LogSegment* segment_for(Log log, size_t size, const ValidationResult* validated, int64_t now_ms,
                              int* outcome) noexcept nogil:
-    """The open segment to append to, after the roll that is due. The caller releases it unless it is NULL."""
+    """Opens the segment to append to, after a roll if one is due. The caller releases it unless it is NULL."""
     cdef LogSegment* active = log.hold_active(outcome)
     if outcome[0] >= 0 and log.must_roll(<int64_t>size, validated.max_timestamp, validated.last_offset, now_ms):
         segment_release(active)
@@ -106,8 +106,8 @@ cdef int write_batches(Log log, uint8_t* records, size_t size, int origin, const
     else:
         outcome = account_for_batch(log, active, &validated.header, records, active.size_bytes)
     if outcome < 0:
-        # Without its index entry an aborted transaction would be visible to readers. The records are not published, and
-        # the log goes offline.
+        # Without the index entry readers would see the aborted transaction. The records are not published, and the log
+        # goes offline.
         segment_release(active)
         return log.offline_unless_done(outcome, b"appending to the log")
     pthread_mutex_lock(&log.segments_lock)
@@ -120,7 +120,7 @@ cdef int write_batches(Log log, uint8_t* records, size_t size, int origin, const
 
 cdef bint passes_sequence_check(Log log, const uint8_t* batch, int origin, const ValidationResult* validated,
                                 AppendResult* result) noexcept nogil:
-    """Whether the batch is to be written. Otherwise `result` has the error, or the offsets of the batch it repeats."""
+    """Whether to write the batch. If not, `result` has the error, or the offsets of the batch that it repeats."""
     cdef SequenceVerdict verdict
     cdef const BatchHeader* header = &validated.header
     cdef int outcome
@@ -176,7 +176,7 @@ cdef void validate_for_leader(Log log, const ReceivedBatch* batch, int origin,
 
 cdef void place_validated(ValidationResult* validated, uint8_t* records, int64_t base_offset,
                           int32_t leader_epoch) noexcept nogil:
-    """Moves a batch that was validated at offset 0 to where it is appended; the checksum covers neither field."""
+    """Moves a batch that was validated at offset 0 to its offset. The checksum covers neither of the two fields."""
     cdef uint8_t* batch = validated.rebuilt.data if validated.rebuilt.data != NULL else records
     set_base_offset(batch, &validated.header, base_offset)
     set_partition_leader_epoch(batch, &validated.header, leader_epoch)
@@ -220,7 +220,7 @@ cdef int16_t append_as_leader(Log log, const ReceivedBatch* batch, int32_t leade
     pthread_mutex_unlock(&log.append_lock)
     free_validation_result(&own)
     if result.error == NONE:
-        # For a duplicate too: the batch it repeats may not be on the device yet.
+        # Also for a duplicate: the batch that it repeats may not be flushed yet.
         result.error = log.flush_if_due()
     return result.error
 

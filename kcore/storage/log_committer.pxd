@@ -1,15 +1,15 @@
-"""The thread that brings the logs of one directory onto the device for all who wait (`log.flush.group.commit`)."""
+"""Group commit: the thread that flushes the logs of one directory (`log.flush.group.commit`)."""
 
 from kcore.platform.sync cimport pthread_cond_t, pthread_mutex_t
 
-# Embedded in a log; the maker fills the first two. Everything else is the committer's, under its lock.
+# Embedded in a log, which sets the first two fields. The committer owns the others, under its lock.
 cdef struct CommitTicket:
     void* log
-    int (*flush)(void* log) noexcept nogil       # onto the device; a negated errno, -EAGAIN to be asked once more
+    int (*flush)(void* log) noexcept nogil       # returns 0 or a negated errno; -EAGAIN: try again later
     void (*flushed)(void* listener) noexcept nogil
-    void* listener               # told after every flush, whatever came of it; NULL for nobody
+    void* listener               # called after every flush, also a failed one; NULL for none
     bint queued
-    bint in_hands                # of the thread: neither the log nor the listener may go
+    bint in_hands                # the thread is using it: log and listener must stay valid
     bint has_left
     CommitTicket* next           # in the queue
     CommitTicket* next_in_hands
@@ -23,13 +23,13 @@ cdef class LogCommitter:
     cdef bint is_stopping
     cdef object thread
 
-    # Everything that the log has by now is flushed soon, and its listener told.
+    # Requests a flush of everything appended so far. The listener is called after it.
     cdef void commit(self, CommitTicket* ticket) noexcept nogil
-    # Afterwards the log is not touched any more, whoever asks.
+    # Removes the log. Afterwards the committer does not touch it any more.
     cdef void leave(self, CommitTicket* ticket) noexcept nogil
     cdef void set_listener(self, CommitTicket* ticket, void* listener,
                            void (*flushed)(void* listener) noexcept nogil) noexcept nogil
-    # Afterwards this listener is not called any more; another one stays.
+    # Afterwards this listener is not called any more. Another listener stays.
     cdef void clear_listener(self, CommitTicket* ticket, void* listener) noexcept nogil
     cdef CommitTicket* take_all(self) noexcept nogil
     cdef bint flush_all(self, CommitTicket* ticket) noexcept nogil

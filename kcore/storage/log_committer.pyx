@@ -1,15 +1,15 @@
-"""Group commit: one thread a log directory flushes whatever was appended, and those who wait for it are answered together.
+"""Group commit: one thread per log directory flushes all appended records, and waiting requests are answered together.
 
-An append puts its log into the queue, unless it stands there already, and returns; its producer's answer waits for the
-log's recovery point to pass it. The thread takes the whole queue, and flushes one log after the other: each flush covers
-every append that came before it, so that the number of syncs depends on the device and not on the number of producers.
-While it runs, the next group gathers.
+An append queues its log, unless it is queued already, and returns. The producer's response waits until the log's
+recovery point passes the append. The thread takes the whole queue and flushes one log after the other. Each flush
+covers all appends before it, so the number of syncs depends on the device and not on the number of producers. Meanwhile
+the next group gathers.
 
-Crash policy: what was answered is on the device; what was not may be there or not. A flush that fails has taken its
-log offline before the listener hears of it, and nobody is answered but with an error.
+Crash policy: acknowledged records are on the device; others may or may not be. A failed flush takes its log offline
+before the listener is called, so requests only get an error.
 
-Concurrency: one lock around queue and tickets, under which nothing else is taken. A log leaves, and a listener is
-cleared, only while the thread does not have the ticket in its hands; the thread never needs the GIL.
+Concurrency: one lock guards queue and tickets; no other lock is taken under it. `leave`, `set_listener` and
+`clear_listener` wait while the thread uses the ticket. The thread never needs the GIL.
 """
 
 import threading
@@ -25,11 +25,11 @@ from kcore.platform.sync cimport (
 
 cdef enum:
     NANOSECONDS = 1000000000
-    PAUSE_NS = 50000000          # before a flush that lacked descriptors is tried again
+    PAUSE_NS = 50000000          # delay before a flush that lacked descriptors is repeated
 
 
 cdef class LogCommitter:
-    """`start` it before logs are given to it, `shutdown` it after they are closed."""
+    """Call `start` before you pass it to logs, and `shutdown` after they are closed."""
 
     def __cinit__(self):
         cdef pthread_condattr_t attributes
@@ -102,7 +102,7 @@ cdef class LogCommitter:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     cdef CommitTicket* take_all(self) noexcept nogil:
-        """The queue, now in the hands of the caller, who holds the lock."""
+        """Takes the whole queue and marks its tickets as in use. The caller holds the lock."""
         cdef CommitTicket* taken = self.first
         cdef CommitTicket* ticket = taken
         while ticket != NULL:
@@ -114,7 +114,7 @@ cdef class LogCommitter:
         return taken
 
     cdef bint flush_all(self, CommitTicket* ticket) noexcept nogil:
-        """Flushes and tells, one log after the other; True when one of them has to be tried again after a while."""
+        """Flushes each log and calls its listener. Returns whether one of them has to be tried again after a pause."""
         cdef CommitTicket* following
         cdef bint is_short = False
         cdef int outcome
@@ -159,10 +159,10 @@ cdef class LogCommitter:
                 self.pause()
         pthread_mutex_unlock(&self.lock)
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     def run(self):
-        """The thread's whole life."""
+        """The thread's main loop."""
         with nogil:
             self.work()
 
@@ -172,7 +172,7 @@ cdef class LogCommitter:
         self.thread.start()
 
     def shutdown(self):
-        """Ends the thread; what was not flushed yet is left to whoever closes the logs. Calling it again does nothing."""
+        """Ends the thread. Unflushed records are flushed when their logs are closed. Does nothing when called again."""
         with nogil:
             pthread_mutex_lock(&self.lock)
             self.is_stopping = True

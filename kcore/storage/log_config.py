@@ -1,8 +1,8 @@
-"""The configuration of one log, as its native code wants it (Kafka's `LogConfig`).
+"""The configuration of one log, as the native code needs it (Kafka's `LogConfig`).
 
-Made from a topic's typed configuration, or from any mapping of Kafka's names to numbers or their texts; what is
-missing takes Kafka's default. Instances do not change: a new configuration is a new object, which the log takes over
-between two appends.
+It is made from a topic's typed configuration, or from any mapping of Kafka's names to numbers or their text. Missing
+keys get Kafka's defaults. Treat instances as immutable: to change the configuration, pass a new object to the log,
+which applies it between two appends.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Properties(Protocol):
-        """What a dict and a TopicConfig have in common."""
+        """The interface that a dict and a TopicConfig have in common."""
 
         def get(self, name: str, /) -> object: ...
 
@@ -21,7 +21,7 @@ LONG_MAX = 2**63 - 1
 INT_MIN = -(2**31)
 CODECS = {"producer": -1, "uncompressed": 0, "none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
-# How large a batch may grow when it is decompressed: a bound on memory, far above any honest batch.
+# The maximum size of a decompressed batch: a bound on memory, far above that of any real batch.
 DECOMPRESSED_LIMIT_BYTES = 256 * 1024 * 1024
 PRODUCER_EXPIRATION_MS = 86_400_000
 
@@ -46,7 +46,7 @@ NUMBERS: tuple[tuple[str, str, int], ...] = (
 
 
 class LogConfig:
-    """Sizes in bytes, times in milliseconds; -1 as a retention means without bound."""
+    """Sizes are in bytes, times in milliseconds. A retention of -1 means no limit."""
 
     __slots__ = (
         "compact",
@@ -96,7 +96,7 @@ class LogConfig:
 
     @classmethod
     def from_properties(cls, properties: Properties) -> LogConfig:
-        """Reads Kafka's names; ValueError or KeyError for a value that the configuration's validators would refuse."""
+        """Reads Kafka's names. Raises ValueError or KeyError for values that the configuration's validators refuse."""
         config = cls()
         for attribute, name, default in NUMBERS:
             value = properties.get(name)
@@ -116,7 +116,7 @@ class LogConfig:
 
 
 def listed(value: object) -> tuple[str, ...]:
-    """A list as it was parsed, or its text."""
+    """A list value, given as a list, a tuple or comma-separated text, as a tuple."""
     if isinstance(value, str):
         return tuple(item.strip() for item in value.split(","))
     assert isinstance(value, (tuple, list))

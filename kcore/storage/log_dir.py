@@ -72,7 +72,7 @@ class LogDir:
         self._disk = disk
         self._lock_descriptor = -1
         self.path = path
-        # Held from the look at the logs to the end of the write: older offsets must not replace newer ones.
+        # Held from the snapshot of the logs' offsets until they are written: older offsets must not replace newer ones.
         self.checkpoint_lock = Lock()
         self.log_count = 0
         self.meta: MetaProperties | None = None

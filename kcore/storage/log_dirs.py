@@ -134,7 +134,7 @@ class LogDirs:
     def guard(self, log_dir: LogDir, unless: Callable[[], bool] | None = None) -> DirectoryGuard:
         """`with log_dirs.guard(log_dir): ...` turns an I/O error inside into the failure of the directory.
 
-        `unless` is asked after an error: when it returns true, the directory stays online.
+        `unless` is called after an error: if it returns true, the directory stays online.
         """
         return DirectoryGuard(self, log_dir, unless)
 

@@ -2,8 +2,8 @@
 
 from kcore.storage.local_log cimport LocalLog
 
-# Brings everything appended so far (or only the finished segments) onto the device and moves the recovery point.
-# Returns a negated errno on failure; 0 on a closed log. The caller holds none of the log's locks.
+# Flushes everything appended so far (or only finished segments) to the device and raises the recovery point. Returns 0,
+# also on a closed log, or a negated errno. The caller holds none of the log's locks.
 cdef int flush_log(LocalLog log, bint include_active) noexcept nogil
-# The same as a CommitTicket wants it: `log` is a LocalLog, and -EAGAIN means that the flush is to be tried again.
+# The callback of a CommitTicket: `log` is a LocalLog. -EAGAIN means that the committer has to try again.
 cdef int flush_for_committer(void* log) noexcept nogil

@@ -1,10 +1,11 @@
-"""Flushing a log: segments, their indexes and names onto the device, then the recovery point (`LocalLog.flush`).
+"""Flushing a log: syncs segments, indexes and file names, then raises the recovery point (`LocalLog.flush`).
 
-Crash policy: bytes below the recovery point are on the device together with their indexes. The recovery point moves
-last. A flush that fails takes the log offline, unless the shortage passes by itself (shortage).
+Crash policy: records below the recovery point are on the device together with their indexes. The recovery point is
+raised last. A failed sync takes the log offline, also when the disk is full. A lack of file descriptors or memory is
+temporary (shortage).
 
-Concurrency: flush_lock lets one flush run at a time; a second one waits, and often finds its work done. Appends go on
-during a flush.
+Concurrency: flush_lock allows one flush at a time. A second one waits, and often finds nothing left to do. Appends
+continue during a flush.
 """
 
 from libc.errno cimport EAGAIN, ENOENT, ENOMEM
@@ -26,12 +27,12 @@ cdef enum:
 
 
 cdef bint has_work(LocalLog log, bint include_active, int64_t* target, int* outcome) noexcept nogil:
-    """Whether there is something to flush, up to `target`; the flush's outcome if not. The caller holds append_lock."""
+    """Whether there is something to flush, and up to which `target`. If not, sets `outcome`. Needs append_lock."""
     outcome[0] = 0
     if log.closed:
         return False
     if log.is_offline():
-        # The system lost pages in a flush that failed, and reports no error for them any more.
+        # After a failed flush the kernel may have dropped the pages, and it does not report the error again.
         outcome[0] = -log.failure_errno
         return False
     target[0] = log.next_offset if include_active else log.active_segment().base_offset
@@ -50,8 +51,8 @@ cdef int flush_log(LocalLog log, bint include_active) noexcept nogil:
         pthread_mutex_unlock(&log.append_lock)
         pthread_mutex_unlock(&log.flush_lock)
         return outcome
-    # From one offset lower: the segment that ends at the recovery point may have been rolled since the last flush, and
-    # its indexes are not on the device yet.
+    # Start one offset lower: the segment that ends at the recovery point may have been rolled since the last flush, and
+    # then its indexes are not synced yet.
     pinned = log.pin_from(log.flushed_offset - 1, &count)
     sync_directory = log.directory_changed
     log.directory_changed = False
@@ -68,13 +69,13 @@ cdef int flush_log(LocalLog log, bint include_active) noexcept nogil:
 
 
 cdef int finish_flush(LocalLog log, int outcome, int64_t target, bint sync_directory) noexcept nogil:
-    """Syncs the names, then moves the recovery point to `target`; `outcome` is that of syncing the segments."""
+    """Syncs the directory, then raises the recovery point to `target`. `outcome` is that of syncing the segments."""
     if outcome >= 0 and (sync_directory or not log.birth_is_durable):
         outcome = log.disk.fsync_directory(log.disk.context, log.directory_path)
     if outcome >= 0 and not log.birth_is_durable:
         outcome = sync_birth(log)
     if is_full(outcome):
-        # The system drops the pages that found no room, and no later flush would report it.
+        # The kernel drops the pages for which there was no space, and no later flush would report it.
         log.offline_unless_done(outcome, b"flushing the log")
     if outcome >= 0:
         outcome = log.prepare_recovery_point(target)
@@ -92,7 +93,7 @@ cdef int finish_flush(LocalLog log, int outcome, int64_t target, bint sync_direc
 cdef int sync_birth(LocalLog log) noexcept nogil:
     """Syncs the directory's name and `partition.metadata`, without which a crash would lose the log.
 
-    The first flush does it, and not the creation: an empty log is simply created again after a crash.
+    The first flush does this, not the creation: an empty log is created again after a crash.
     """
     cdef size_t length = strlen(log.directory_path)
     cdef char* path = <char*>malloc(length + METADATA_FILE_BYTES)
@@ -101,7 +102,7 @@ cdef int sync_birth(LocalLog log) noexcept nogil:
         return -ENOMEM
     snprintf(path, length + METADATA_FILE_BYTES, "%s/%s", log.directory_path, METADATA_FILE)
     descriptor = log.disk.open(log.disk.context, path, O_RDONLY, 0)
-    # Logs that were created without a topic id have no such file.
+    # Logs without a topic id have no such file.
     outcome = 0 if descriptor == -ENOENT else descriptor
     if descriptor >= 0:
         outcome = log.disk.fdatasync(log.disk.context, descriptor)
@@ -124,7 +125,7 @@ cdef int sync_pinned(LogSegment** pinned, int32_t count) noexcept nogil:
 
 
 cdef void release_pinned(LocalLog log, LogSegment** pinned, int32_t count) noexcept nogil:
-    """Releases segments. Closes finished ones, so that their indexes are mapped when they are read again."""
+    """Releases segments. Closes idle finished ones, so that the next read maps their indexes."""
     cdef int32_t i
     if pinned == NULL:
         return
@@ -143,7 +144,7 @@ cdef void release_pinned(LocalLog log, LogSegment** pinned, int32_t count) noexc
 
 cdef void advance_recovery_point(LocalLog log, int64_t target) noexcept nogil:
     pthread_mutex_lock(&log.segments_lock)
-    # After a truncation during the flush, records were appended at offsets below `target` that are not on the device.
+    # If the log was truncated during the flush, records below `target` may have been appended since and are not synced.
     target = min(target, log.flush_ceiling, log.next_offset)
     if target > log.flushed_offset:
         atomic_store_64(&log.flushed_offset, target)
@@ -154,5 +155,5 @@ cdef void advance_recovery_point(LocalLog log, int64_t target) noexcept nogil:
 
 cdef int flush_for_committer(void* log) noexcept nogil:
     cdef int outcome = flush_log(<LocalLog>log, True)
-    # A shortage passes, and leaves the log online.
+    # A shortage is temporary and leaves the log online.
     return -EAGAIN if is_shortage(outcome) and not (<LocalLog>log).is_offline() else outcome

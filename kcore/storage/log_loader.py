@@ -10,7 +10,7 @@ two segments. The rest is cut off. An incomplete batch at the end is lost: it wa
 batches after the damage are saved first: the cut bytes are copied to `<segment>.log.<position>.corrupt`, later segments
 are renamed to `*.log.corrupt`, and a WARN has the offsets. A log that ends below its log start offset starts again
 there, and its records are saved in the same way. Removed segments and snapshots are removed durably before the log is
-used: if they came back after a crash, they would end the log or be believed. Every step can be repeated, so a crash
+used: if they came back after a crash, they would end the log or be loaded. Every step can be repeated, so a crash
 during the load does not change the result.
 
 Leftovers: `.deleted` and `.cleaned` files are removed, and indexes without a segment. `.swap` files belong to a

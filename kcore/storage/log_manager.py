@@ -15,7 +15,7 @@ and checkpoints. `shutdown` flushes and closes everything and leaves the clean-s
 Failures: an operation that finds the disk full is refused or done later. A directory with any other I/O error goes
 offline with its logs (`on_directory_failure` gets the partitions), and the other directories stay in use. When none is
 left, `on_all_directories_failed` has to stop the broker. An error on the data plane is found by the next checkpoint of
-high watermarks, which asks every log.
+high watermarks, which checks every log.
 
 Concurrency: handler threads and the scheduler call at the same time; the table has the lock.
 """
@@ -221,7 +221,7 @@ class LogManager:
         *,
         is_new: bool = False,
     ) -> Log:
-        """The partition's log, created in the online directory with the fewest logs when there is none.
+        """The partition's log. If there is none, it is created in the online directory with the fewest logs.
 
         `is_new` says that the partition was only just created, so that no offline directory can contain it. Raises
         INCONSISTENT_TOPIC_ID for another topic of the same name, KAFKA_STORAGE_ERROR when the log cannot be created:

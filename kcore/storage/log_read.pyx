@@ -1,11 +1,11 @@
 """Finding the bytes of a log that a reader may have (`UnifiedLog.read`, `LogSegment.read`).
 
-Nothing is copied: the answer names a range of a pinned segment, which is sent or read by whoever asked. A segment's
-checksums are not looked at here, as in Kafka: clients check them. Bytes that are no batch are CORRUPT_MESSAGE, and no
-failure of the disk.
+Nothing is copied: the result is a range of a pinned segment, which the caller sends or reads. Checksums are not
+verified here; as in Kafka, clients verify them. Bytes that are not a batch give CORRUPT_MESSAGE and do not count as a
+disk failure.
 
-Concurrency: bounds and segment are taken in one short hold of the log's segments lock; the segment stays pinned until
-the reader lets go, whatever retention and truncation do meanwhile.
+Concurrency: the visible end and the segment are taken in one short hold of segments_lock. The segment stays pinned
+until the reader releases it, also if retention or truncation removes it meanwhile.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -22,7 +22,7 @@ from kcore.storage.transaction_index cimport aborted_transactions_free, transact
 
 
 cdef LogSegment* pin_next(Log log, const LogSegment* segment, int isolation, int64_t* end) noexcept nogil:
-    """The segment after this one, if a reader may see any of it, and where its readable bytes end."""
+    """Pins the next segment if a reader may see any of it, and sets the end of its readable bytes; else NULL."""
     cdef LogOffsetMetadata bound
     cdef LogSegment* following = NULL
     cdef int32_t i
@@ -39,7 +39,7 @@ cdef LogSegment* pin_next(Log log, const LogSegment* segment, int isolation, int
 
 cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one,
                           LogSegment* segment, int64_t position, int64_t end, ReadResult* result) noexcept nogil:
-    """Fills in the range of a pinned segment; `position` is that of the offset's batch, or -1 when not known."""
+    """Fills in the range of a pinned segment. `position` is that of the offset's batch, or -1 if it is not known."""
     cdef BatchHeader header
     cdef LogSegment* following
     cdef int outcome
@@ -56,7 +56,7 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
             break
         if outcome != BATCH_PAST_END:
             break
-        # A segment may end before the next one's base (compaction, a leader's gap): go on there.
+        # Compaction or a gap in a leader's offsets may leave no batch up to the next base offset: continue there.
         following = pin_next(log, segment, isolation, &end)
         segment_release(segment)
         if following == NULL:
@@ -71,7 +71,7 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
     result.position = position
     result.size_bytes = max_bytes
     if header.size_bytes > max_bytes:
-        # A part of a first batch is of no use to anyone: since KIP-74 clients take it for a broken answer.
+        # Never send a part of the first batch: since KIP-74 clients treat that as a broken response.
         result.size_bytes = header.size_bytes if at_least_one else 0
     result.size_bytes = max(<int64_t>0, min(result.size_bytes, end - position))
     if result.size_bytes == 0:
@@ -88,7 +88,7 @@ cdef int16_t read_segment(Log log, int64_t offset, int64_t max_bytes, int isolat
 
 
 cdef LogSegment* pin_with_aborted(Log log, int64_t base_offset) noexcept nogil:
-    """The first segment from `base_offset` on in which transactions were aborted, pinned; NULL when there is none."""
+    """Pins the first segment from `base_offset` on that has aborted transactions; NULL if there is none."""
     cdef LogSegment* found = NULL
     cdef int32_t i
     pthread_mutex_lock(&log.segments_lock)
@@ -104,7 +104,7 @@ cdef LogSegment* pin_with_aborted(Log log, int64_t base_offset) noexcept nogil:
 
 
 cdef int64_t upper_bound_of(Log log, const ReadResult* result) noexcept nogil:
-    """An offset that nothing of what was read reaches (`LogSegment.fetchUpperBoundOffset`), as near as the index has it."""
+    """An offset above all records that were read (`LogSegment.fetchUpperBoundOffset`), as the index gives it."""
     cdef int64_t offset = offset_index_upper_bound(&result.segment.offset_index, result.segment_base_offset,
                                                    result.position + result.size_bytes)
     cdef int32_t i
@@ -118,7 +118,7 @@ cdef int64_t upper_bound_of(Log log, const ReadResult* result) noexcept nogil:
 
 
 cdef int collect_aborted(Log log, int64_t offset, ReadResult* result) noexcept nogil:
-    """Fills in which transactions with records among those read were aborted: their markers may lie in later segments."""
+    """Adds the aborted transactions with records in the range that was read. Their markers may be in later segments."""
     cdef LogSegment* segment = pin_with_aborted(log, result.segment_base_offset)
     cdef int64_t upper_bound, next_base
     cdef bint complete = False
@@ -172,7 +172,7 @@ cdef int16_t read_log(Log log, int64_t offset, int64_t max_bytes, int isolation,
         return result.error
     if segment != NULL:
         return read_segment(log, offset, max_bytes, isolation, at_least_one, segment, place.position, end, result)
-    # Beyond what this reader may see, but below the log end.
+    # The offset is above the visible end, but below the log end offset.
     outcome = log.locate(offset, &place)
     result.segment_base_offset = place.segment_base_offset
     result.position = place.position

@@ -1,4 +1,4 @@
-"""What the loader does natively to the segments of a log that nobody else sees yet."""
+"""The native part of the log loader. No other thread sees the log yet."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from kcore.record.batch cimport BatchHeader
@@ -15,14 +15,14 @@ cdef struct ScanWindow:          # a part of a file in memory
 cdef class SegmentScan:
     cdef readonly int64_t valid_bytes
     cdef readonly int64_t next_offset
-    cdef const char* damage      # a static English phrase; NULL when every byte is sound
-    cdef bint has_markers        # of the ends of transactions, by whose batches the transaction index is made
+    cdef const char* damage      # a static English phrase; NULL if every byte is valid
+    cdef bint has_markers        # the segment has transaction markers, from which the transaction index is built
     cdef int outcome
 
 cdef class LogRecovery:
     cdef readonly Log log
     cdef ScanWindow window
-    cdef ProducerStateManager producers          # of the transaction indexes; complete up to some offset, or None
+    cdef ProducerStateManager producers          # for transaction indexes; None, or complete up to producers_end
     cdef int64_t producers_end
 
     cdef LogSegment* segment_at(self, int32_t index) except NULL

@@ -1,10 +1,10 @@
-"""Scanning segments after an unclean end, and putting a log together from its files (the native half of log_loader).
+"""Scanning segments after a crash, and building a log from its files (the native half of log_loader).
 
-A scan reads a segment's batches from its start and checks of each: length, magic, checksum, and that offsets rise and
-fit the segment. It ends at the first byte that does not fit, builds both indexes anew as it goes and learns leader
-epochs. Nothing in the .log file changes before `commit`; a scan that is cut short by a crash is simply done again.
+A scan reads a segment's batches from the start. It checks length, magic and checksum, and that the offsets rise and fit
+the segment. It ends at the first invalid byte. It rebuilds both indexes and learns leader epochs on the way. The .log
+file changes only in `commit`; a scan that a crash interrupts is repeated.
 
-Concurrency: none. The log is not published yet, so no lock is taken; the GIL is released while bytes are read.
+Concurrency: none. The log is not published yet, so no lock is taken. The GIL is released while bytes are read.
 """
 
 import zlib
@@ -49,16 +49,16 @@ cdef bint has_valid_old_checksum(const uint8_t* batch, int32_t size_bytes) noexc
 
 
 cdef class SegmentScan:
-    """How far a segment's bytes are sound, and what is wrong behind them."""
+    """The result of a scan: up to where a segment is valid, and what is wrong after that."""
 
     @property
     def reason(self):
-        """What ended the scan before the file did, or None."""
+        """Why the scan ended before the end of the file, or None."""
         return None if self.damage == NULL else (<bytes>self.damage).decode()
 
 
 cdef class LogRecovery:
-    """Fills a new Log; one object per load."""
+    """Builds a new Log. One object per load."""
 
     def __cinit__(self, Log log not None):
         self.log = log
@@ -72,10 +72,10 @@ cdef class LogRecovery:
             raise IndexError(index)
         return self.log.segment_list[index]
 
-    # --- putting segments in ----------------------------------------------------------------------------------------
+    # --- adding segments --------------------------------------------------------------------------------------------
 
     def add_segment(self, int64_t base_offset):
-        """Appends an existing segment to the list; its files stay closed."""
+        """Appends an existing segment to the list. Its files stay closed."""
         cdef Log log = self.log
         cdef LogSegment* segment = segment_new(log.disk, log.directory_path, base_offset, log.limits.max_index_bytes,
                                                log.limits.index_interval_bytes)
@@ -90,11 +90,11 @@ cdef class LogRecovery:
         log.splice(log.segment_count, 0, segment)
 
     def drop_last_segment(self):
-        """Forgets the last segment; its files are the caller's to remove."""
+        """Removes the last segment from the list. The caller removes its files."""
         self.log.splice(self.log.segment_count - 1, 1, NULL)
 
     def segment_range(self, int32_t index):
-        """`(base offset, bytes)`."""
+        """The segment's `(base offset, size in bytes)`."""
         cdef LogSegment* segment = self.segment_at(index)
         return segment.base_offset, segment.size_bytes
 
@@ -104,14 +104,14 @@ cdef class LogRecovery:
         return bool(self.log.limits.validation.compacted)
 
     def create_first(self, int64_t base_offset):
-        """Begins an empty log; at offset 0 its files come with its first record."""
+        """Begins an empty log. At offset 0 the first record creates the files."""
         cdef Log log = self.log
         cdef int64_t now_ms = log.disk.now_ms(log.disk.context)
         log.disk_owner.check(log.begin_unmade(now_ms) if base_offset == 0 else log.begin_segment(0, base_offset, now_ms),
                              log.directory)
 
     def has_sane_indexes(self, int32_t index):
-        """Whether the indexes can be read, fit the segment and are not empty where they cannot be."""
+        """Whether the indexes can be read, fit the segment, and are not empty where they must not be."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
         cdef bint sane = False
@@ -131,11 +131,11 @@ cdef class LogRecovery:
         return bool(sane)
 
     def forget_epochs_from(self, int64_t offset):
-        """The batches from `offset` on will say anew which epochs began there."""
+        """Drops the leader epochs that start at or above `offset`; scanning the batches finds them again."""
         self.log.leader_epochs.truncate_from_end(offset)
 
     def write_epochs(self):
-        """Makes the file that was missing."""
+        """Writes the leader epoch checkpoint if it is out of date."""
         cdef int outcome
         with nogil:
             outcome = self.log.leader_epochs.write_when_changed(self.log.next_offset)
@@ -144,7 +144,7 @@ cdef class LogRecovery:
     # --- scanning ---------------------------------------------------------------------------------------------------
 
     def scan(self, int32_t index):
-        """Reads a segment from its start and builds its indexes anew; `commit` has to follow."""
+        """Reads a segment from its start and rebuilds its indexes in memory. Call `commit` afterwards."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef SegmentScan scan = SegmentScan()
         scan.next_offset = segment.base_offset
@@ -160,7 +160,7 @@ cdef class LogRecovery:
         return scan
 
     cdef const uint8_t* bytes_at(self, LogSegment* segment, int64_t position, int64_t size) noexcept nogil:
-        """`size` bytes of the file in memory; NULL when the file or the memory ends before."""
+        """Returns `size` bytes of the file at `position`; NULL if the file is shorter or memory is exhausted."""
         cdef ScanWindow* window = &self.window
         cdef size_t wanted = <size_t>max(size, <int64_t>WINDOW_BYTES)
         cdef uint8_t* grown
@@ -178,7 +178,7 @@ cdef class LogRecovery:
 
     cdef const char* check_batch(self, LogSegment* segment, const uint8_t* batch, int64_t available,
                                  int64_t next_offset, int64_t* size_bytes, int64_t* last_offset) noexcept nogil:
-        """NULL for a sound batch, whose size and last offset are set, or what is wrong with it."""
+        """Returns NULL and sets size and last offset if the batch is valid, or returns what is wrong with it."""
         cdef BatchHeader header
         cdef BatchStatus status = read_batch_header(batch, <size_t>available, &header)
         size_bytes[0] = header.size_bytes
@@ -231,7 +231,7 @@ cdef class LogRecovery:
             self.log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     def rebuild_transaction_index(self, int32_t index, SegmentScan scan not None):
-        """Learns from the batches of a scanned segment which transactions were aborted in it; before `commit`."""
+        """Rebuilds the transaction index from the batches of a scanned segment. Call this before `commit`."""
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome = 0
         segment.size_bytes = scan.valid_bytes
@@ -252,10 +252,11 @@ cdef class LogRecovery:
         self.log.disk_owner.check(outcome, self.log.directory)
 
     def find_sound_batch(self, int32_t index, int64_t position, int64_t next_offset):
-        """The base offset of the first sound batch at or after a position of a scanned segment, or None.
+        """The base offset of the first valid batch at or after a position of a scanned segment, or None.
 
-        Bytes made for it can claim a long batch at every few places. Once the checksums of such claims have cost several
-        readings of the tail the next claim counts as sound: what is kept aside for nothing costs less than the time.
+        Crafted bytes can look like the header of a long batch every few bytes. The work is bounded: once checksums over
+        several times the length of the tail were computed, the next header of magic 2 counts as valid. Saving some
+        useless bytes costs less than the time.
         """
         cdef LogSegment* segment = self.segment_at(index)
         cdef const uint8_t* batch
@@ -268,11 +269,11 @@ cdef class LogRecovery:
                 batch = self.bytes_at(segment, at, head)
                 if batch == NULL:
                     break
-                # Cheap first: of all bytes only few have a magic where one would be, and a length that fits.
+                # A cheap test first: few positions have a valid magic and a length that fits.
                 if batch[MAGIC_POSITION] <= 2 and claims_batch(batch, head, segment.size_bytes - at, &header):
                     batch = self.bytes_at(segment, at, header.size_bytes)
                     to_check -= header.size_bytes
-                    # Zeros make claims of old messages by themselves: those are never taken on trust.
+                    # Zeros look like headers of old messages, so those always need a valid checksum.
                     if (header.magic == 2 and to_check < 0) or (batch != NULL and to_check >= 0 and self.check_batch(
                             segment, batch, header.size_bytes, next_offset, &size_bytes, &last_offset) == NULL):
                         found = max(header.base_offset, next_offset)
@@ -280,10 +281,10 @@ cdef class LogRecovery:
         return None if found < 0 else found
 
     def commit(self, int32_t index, SegmentScan scan not None, bint synced):
-        """Cuts the file at the end of its sound bytes and writes the new indexes.
+        """Cuts the file at the end of its valid bytes and writes the new indexes.
 
-        `synced` for a segment below the recovery point, which no flush will come back to; what lies above is scanned
-        again after another crash, and flushed like everything else there.
+        Pass `synced` for a segment below the recovery point, which no later flush covers. Segments above it are flushed
+        with the log, and scanned again after another crash.
         """
         cdef LogSegment* segment = self.segment_at(index)
         cdef int outcome
@@ -299,7 +300,7 @@ cdef class LogRecovery:
     # --- the whole log ----------------------------------------------------------------------------------------------
 
     def open_active(self):
-        """Makes the last segment the active one and returns the log end offset; None when its end cannot be read."""
+        """Makes the last segment the active one. Returns the log end offset; None if the segment's end is damaged."""
         cdef LogSegment* segment = self.segment_at(self.log.segment_count - 1)
         cdef int64_t end_offset = -1
         cdef int outcome
@@ -323,7 +324,7 @@ cdef class LogRecovery:
         return end_offset
 
     def take_active(self, left not None):
-        """Takes the last segment for what a clean shutdown said of it; False when it is not that any more."""
+        """Takes the last segment's state from `left`, as a clean shutdown recorded it. False if the file differs."""
         cdef LogSegment* segment = self.segment_at(self.log.segment_count - 1)
         base_offset, size_bytes, modified_ms, first_timestamp, max_timestamp, offset_of_max = left
         if (segment.base_offset != base_offset or segment.size_bytes != size_bytes
@@ -337,12 +338,12 @@ cdef class LogRecovery:
         return True
 
     def finish_new(self):
-        """A log of a directory that is empty: nothing is read. Afterwards the log may be used."""
+        """Completes the log of an empty directory without reading anything. The log can be used afterwards."""
         self.log.remember_boundary(self.log.end_metadata())
         self.log.high_watermark_at = self.log.end_metadata()
 
     def finish(self, int64_t start_offset, int64_t end_offset, int64_t recovery_point):
-        """The log's offsets, its epochs and producers within them. Afterwards the log may be used."""
+        """Sets the log's offsets and loads epochs and producer state for them. The log can be used afterwards."""
         cdef Log log = self.log
         cdef int outcome
         cdef LogSegment* first
@@ -356,7 +357,7 @@ cdef class LogRecovery:
             outcome = log.rebuild_producer_state(log.disk.now_ms(log.disk.context))
             first = log.segment_list[max(log.floor_index(start_offset), 0)]
             if outcome >= 0 and first.base_offset == start_offset:
-                # Known without opening the file.
+                # The position is known without opening the file.
                 log.high_watermark_at.segment_base_offset = start_offset
                 log.high_watermark_at.position = 0
             elif outcome >= 0:
@@ -366,7 +367,7 @@ cdef class LogRecovery:
 
 
 cdef int replay_to(Log log, ProducerStateManager producers, int64_t covered, int32_t index) noexcept nogil:
-    """Brings producers that know everything below `covered` (-1: nothing yet) to the start of a segment."""
+    """Brings producer state that is complete below `covered` (-1: empty) up to the start of a segment."""
     cdef int64_t base_offset = log.segment_list[index].base_offset
     cdef int outcome = 0
     cdef int32_t i
@@ -382,14 +383,14 @@ cdef int replay_to(Log log, ProducerStateManager producers, int64_t covered, int
 
 
 cdef bint claims_batch(const uint8_t* data, int64_t head, int64_t left, BatchHeader* header) noexcept nogil:
-    """Whether a batch that would fit into the `left` bytes seems to begin here, of which `head` are in memory."""
+    """Whether a batch that fits into `left` bytes seems to begin here. `head` bytes of it are in memory."""
     cdef BatchStatus status = read_batch_header(data, <size_t>head, header)
     return (status != BATCH_INVALID and status != BATCH_UNKNOWN_MAGIC and header.magic >= 0
             and header.size_bytes > OLD_CHECKED_FROM and header.size_bytes <= left)
 
 
 cdef int open_for_rebuild(LogSegment* segment) noexcept nogil:
-    """The .log file as it is, with two empty indexes."""
+    """Opens the .log file as it is and creates two empty indexes."""
     cdef char path[PATH_CAPACITY]
     cdef int outcome = segment_file_path(segment, ".log", path, sizeof(path))
     if outcome >= 0:
@@ -404,13 +405,13 @@ cdef int open_for_rebuild(LogSegment* segment) noexcept nogil:
     if outcome >= 0:
         outcome = index_create(&segment.time_index, segment.disk, path, TIME_ENTRY_BYTES, segment.max_index_bytes)
     if outcome >= 0:
-        # Not in the list of open segments: nobody else closes it while it is scanned.
+        # The segment is not in the list of open segments, so no other thread closes it during the scan.
         atomic_store_32(&segment.is_open, 1)
     return outcome
 
 
 cdef int read_end_offset(LogSegment* segment, int64_t* end_offset) noexcept nogil:
-    """The offset after the last batch, and the first one's timestamp; -EBADMSG unless the file ends with a batch."""
+    """Finds the end offset and the first batch's timestamp. -EBADMSG unless the file ends with a complete batch."""
     cdef BatchHeader header
     cdef int64_t position = 0
     cdef int outcome = segment_find_batch(segment, 0, 0, segment.size_bytes, &header, &position)

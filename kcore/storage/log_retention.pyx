@@ -1,7 +1,7 @@
-"""Which segments of a log retention has passed (`UnifiedLog.deleteOldSegments`): by start offset, by size, by time.
+"""Which segments of a log retention can delete (`UnifiedLog.deleteOldSegments`): by start offset, size and time.
 
-The oldest go first and nothing above the high watermark goes. What reads the time of a segment opens only those whose
-time may have come. Callers hold the log's append lock.
+The oldest segments are deleted first, and none with records above the high watermark. The caller holds the log's append
+lock.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -12,11 +12,11 @@ from kcore.storage.segment cimport LogSegment, segment_acquire, segment_open, se
 
 
 cdef int64_t newest_record_ms(Log log, LogSegment* segment) noexcept nogil:
-    """The time by which retention measures a segment: its newest record's, or else its file's; negative: errno."""
+    """The timestamp of the segment's newest record, or else its file's modification time; or a negated errno."""
     cdef DiskStat stat
     cdef int64_t newest_ms = atomic_load_64(&segment.max_timestamp)
     cdef int outcome
-    # Of all logs only those whose time may have come are worth an open file.
+    # Opens the file only if the timestamp is not known in memory.
     if newest_ms >= 0:
         return newest_ms
     segment_acquire(segment)
@@ -31,7 +31,7 @@ cdef int64_t newest_record_ms(Log log, LogSegment* segment) noexcept nogil:
 
 
 cdef int32_t deletable_count(Log log, int64_t now_ms) noexcept nogil:
-    """How many of the oldest segments the log start offset, retention.bytes or retention.ms have passed."""
+    """The number of oldest segments that are below the log start offset or past retention.bytes or retention.ms."""
     cdef int64_t excess_bytes = -log.limits.retention_bytes
     cdef int64_t upper_bound, newest_ms
     cdef LogSegment* segment

@@ -1,11 +1,11 @@
 """Removing records from a log: its first segments by retention, its end by truncation (`LocalLog.truncateTo`).
 
-Files of removed segments are renamed to `*.deleted` at once and unlinked after `file.delete.delay.ms`, when their last
-reader is done. Crash policy: the names and sizes of files are on the device with the next flush. Until then a crash may
-bring back what was removed.
+The files of removed segments are renamed to `*.deleted` at once, and unlinked after `file.delete.delay.ms` once no
+reader uses them. Crash policy: the next flush syncs file names and sizes. Until then a crash may bring back what was
+removed.
 
-Concurrency: except for `purge_deleted` the caller holds append_lock; changes of the list and of the log end are made
-under segments_lock too.
+Concurrency: the caller holds append_lock, except for `purge_deleted`. The list and the log end offset change under
+segments_lock as well.
 """
 
 from libc.errno cimport ENOMEM
@@ -24,7 +24,7 @@ from kcore.storage.transaction_index cimport transaction_index_truncate
 
 
 cdef int retire(LocalLog log, int32_t first, int32_t count, int64_t now_ms) noexcept nogil:
-    """Renames the files of segments that leave the list next, and queues them for deletion."""
+    """Renames the files of segments that are about to leave the list, and queues them for deletion."""
     cdef LogSegment* segment
     cdef int outcome = 0, renamed
     cdef int32_t i
@@ -70,12 +70,12 @@ cdef void purge_deleted(LocalLog log, int64_t now_ms) noexcept nogil:
 
 
 cdef LogSegment* successor_of(LocalLog log, const LogSegment* old, int64_t position) noexcept nogil:
-    """A new structure for the files of `old`, which is cut at `position`; held by the caller. NULL without memory."""
+    """A new structure, with a reference for the caller, for the files of `old`, which is cut at `position`; or NULL."""
     cdef LogSegment* segment = segment_new(log.disk, log.directory_path, old.base_offset, log.limits.max_index_bytes,
                                            log.limits.index_interval_bytes)
     if segment == NULL:
         return NULL
-    # Until it is in the list no other thread may close it as idle.
+    # Keeps other threads from closing it as idle before it is in the list.
     segment_acquire(segment)
     atomic_store_32(&segment.writable, 1)
     segment.size_bytes = old.size_bytes
@@ -103,7 +103,7 @@ cdef int cut_segment(LocalLog log, LogSegment* segment, int64_t position, int64_
 
 
 cdef int replace_active(LocalLog log, LogSegment* old, int64_t position, int64_t offset) noexcept nogil:
-    """Cuts the active segment under a new structure. Readers keep the old one and its indexes."""
+    """Cuts the active segment under a new structure. Readers of the old one keep it and its indexes."""
     cdef LogSegment* segment = successor_of(log, old, position)
     cdef int outcome
     if segment == NULL:
@@ -116,7 +116,7 @@ cdef int replace_active(LocalLog log, LogSegment* old, int64_t position, int64_t
         segment_let_go(segment)
         return outcome
     log.directory_changed = True  # the cut has to be synced
-    # Together: a reader must not use a position beyond the new end of the file.
+    # In one hold of the lock: a reader must not use a position beyond the new end of the file.
     pthread_mutex_lock(&log.segments_lock)
     log.segment_list[log.segment_count - 1] = segment
     log.set_end(offset)
@@ -151,7 +151,7 @@ cdef int cut_to(LocalLog log, int64_t offset, int64_t now_ms) noexcept nogil:
 
 
 cdef int restart_at(LocalLog log, int64_t offset, int64_t now_ms) noexcept nogil:
-    # The old files are renamed first: one of them may have the name of the new one.
+    # Rename the old files first: the new segment may have the same file names.
     cdef int outcome = retire(log, 0, log.segment_count, now_ms)
     if outcome >= 0:
         outcome = log.begin_segment(0, offset, now_ms)

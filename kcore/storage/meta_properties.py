@@ -1,4 +1,4 @@
-"""`meta.properties`, which says whose log directory this is (Kafka's `MetaProperties`), in Java's properties syntax.
+"""`meta.properties`: the cluster and the broker of a log directory (Kafka's `MetaProperties`), as Java properties.
 
     version 1, of KRaft and of the embedded store         version 0, of brokers on ZooKeeper
       version=1                                             version=0
@@ -6,8 +6,8 @@
       node.id=1                                             broker.id=1
       directory.id=8bCsVfjYQkiKYLTfAJvcaQ
 
-Keys that are not known here are kept when the file is written again. Crash policy: written atomically, and only where
-it is missing; a damaged one stops the start, because records of one cluster must not be taken for another's.
+Unknown keys are kept when the file is written again. Crash policy: the file is written atomically, and only if it is
+missing. A damaged file prevents the start, because one cluster's records must not be served as another's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ID_KEYS = {0: "broker.id", 1: "node.id"}
 
 
 class MetaProperties:
-    """The content of one file; `others` are keys that mean nothing here."""
+    """The content of one file. `others` are the unknown keys."""
 
     __slots__ = ("cluster_id", "directory_id", "node_id", "others", "version")
 
@@ -75,7 +75,7 @@ def write_meta_properties(disk: Disk, directory: str, meta: MetaProperties) -> N
 
 
 def read_meta_properties(disk: Disk, directory: str) -> MetaProperties | None:
-    """Whose directory this is; None without the file. CorruptFileError when it breaks a rule."""
+    """Reads the file of a log directory; None if it is missing. Raises CorruptFileError if it is invalid."""
     path = f"{directory}/{FILE_NAME}"
     try:
         content = disk.read_file(path)
@@ -85,7 +85,7 @@ def read_meta_properties(disk: Disk, directory: str) -> MetaProperties | None:
 
 
 def parse_meta_properties(path: str, content: bytes) -> MetaProperties:
-    """The file's bytes understood; `path` is for messages."""
+    """Parses the content of the file. `path` is for messages."""
     text = content.decode("utf-8", "replace")
     try:
         others = parse_properties(text)
@@ -130,7 +130,7 @@ def _directory_id(path: str, text: str, properties: dict[str, str]) -> bytes | N
 
 
 def _line_of(text: str, name: str) -> int:
-    """The number of the last line that begins with a key, which is the one that counts."""
+    """The number of the last line that begins with a key: the last value of a key counts."""
     numbers = (number for number, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith(name))
     return max(numbers, default=0)
 

@@ -1,10 +1,10 @@
-"""`<base offset>.index` (Kafka's `OffsetIndex`): eight bytes an entry, big endian, rising in both fields.
+"""`<base offset>.index` (Kafka's `OffsetIndex`): entries of eight bytes, big endian, rising in both fields.
 
     relative offset int32 | position int32
 
-The offset is that of the last record of a batch, less the segment's base offset; the position is where that batch
-starts. An entry is added once `index.interval.bytes` of log have passed since the one before, so a lookup names a place
-from which few batches need to be read. Crash policy and concurrency: index_file.
+The offset is that of the last record of a batch, minus the segment's base offset. The position is where that batch
+starts. An entry is added after every `index.interval.bytes` of log, so a search reads only a few batches from the entry
+it finds. Crash policy and concurrency: index_file.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t

@@ -1,13 +1,13 @@
-"""Which segments are open, so that their number has a bound (`kcli.log.max.open.segments`).
+"""The open segments of all logs, and the bound on their number (`kcli.log.max.open.segments`).
 
-A segment is opened when it is first needed, the one that is appended to like those that are only read; without a bound
-ten thousand partitions, or readers of many old segments, would use up the descriptors that connections need. Beyond the
-bound the one that has gone longest without use is closed, unless somebody holds it: the list is walked like a clock,
-and whoever was used since the last round gets another one. No bound is put on those that are being written, read or
-sent from.
+Segments are opened on first use, for appends and for reads. Without a bound ten thousand partitions, or readers of many
+old segments, would use up the descriptors that connections need. Above the bound the segment that was idle longest is
+closed, unless it is in use. The list works like the clock algorithm: a segment that was used since the last round stays
+for another one. Segments that are being written, read or sent are not bounded.
 
-Concurrency: one lock, under which nothing else is taken; a listed segment is not freed while the lock is held, for it
-leaves the list before. Only what a log still holds is listed: the one reference it counts on is the log's.
+Concurrency: one lock; no other lock is taken under it. A segment leaves the list before it is freed, so a listed
+segment stays valid while the lock is held. Only segments that a log still has are listed, so a reference count of 1
+means that only the log holds it.
 """
 
 from libc.stdint cimport int32_t
@@ -18,7 +18,7 @@ from kcore.platform.sync cimport (
 from kcore.storage.segment cimport LogSegment
 
 cdef enum:
-    LONGEST_WALK = 64            # list entries looked at for one that may be closed
+    LONGEST_WALK = 64            # the most list entries to look at for one that can be closed
 
 cdef pthread_mutex_t lock
 cdef LogSegment* oldest = NULL
@@ -90,11 +90,11 @@ cdef LogSegment* turn_oldest() noexcept nogil:
 
 
 cdef LogSegment* next_on_the_clock() noexcept nogil:
-    """The oldest entry, now the newest; with a reference of the caller's if it may be closed, else NULL."""
+    """Moves the oldest entry to the end. Returns it with a reference if it can be closed, else NULL."""
     cdef LogSegment* segment = turn_oldest()
     if atomic_swap_32_if(&segment.was_used, 1, 0):
         return NULL
-    # Held by its log alone, and then by the caller too.
+    # Only its log holds it. The swap adds the caller's reference.
     return segment if atomic_swap_32_if(&segment.references, 1, 2) else NULL
 
 

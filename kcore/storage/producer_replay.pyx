@@ -1,9 +1,10 @@
-"""How producer state comes back after a start or a truncation (`ProducerStateManager.truncateAndReload`).
+"""Restoring producer state after a start or a truncation (`ProducerStateManager.truncateAndReload`).
 
-Crash policy: the newest snapshot at or below the log's end counts; one above it speaks of records that are gone and is
-deleted, one with a wrong checksum is deleted and the next older one is tried. What no snapshot covers is read from the
-batches. A snapshot keeps a producer's last batch alone; the earlier ones, which it may repeat as well, are looked for
-when it does (Kafka refuses them). Runs under the log's append lock, or before anyone else sees the log.
+Crash policy: the newest snapshot at or below the log end is loaded. A snapshot above it describes records that are gone
+and is deleted. A snapshot with a wrong checksum is deleted, and the next older one is tried. The rest is read from the
+batches. A snapshot keeps only a producer's last batch; the log is searched for the earlier ones when the producer seems
+to retry one of them (Kafka refuses such a retry). The caller holds the log's append lock, or is the only user of the
+log.
 """
 
 from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOMEM
@@ -29,7 +30,7 @@ ctypedef vector[int64_t] Offsets
 
 
 cdef int64_t snapshot_offset(const char* name) noexcept nogil:
-    """The offset in a snapshot's file name; -1 for any other name, and for a number that no offset can be."""
+    """The offset in a snapshot's file name; -1 for any other name and for a number beyond the largest offset."""
     cdef int64_t offset = 0
     cdef int i
     for i in range(OFFSET_DIGITS):
@@ -90,7 +91,8 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
             return outcome
         offsets.pop_back()
     if offsets.size() < count:
-        # Were one back after a loss of power, it would be believed once the log has reached its offset again.
+        # Sync the removal: a snapshot that came back after a loss of power would be loaded once the log reaches its
+        # offset.
         outcome = disk.fsync_directory(disk.context, directory)
         if outcome < 0:
             return outcome
@@ -100,7 +102,7 @@ cdef int64_t load_latest_snapshot(ProducerStateManager producers, const DiskOper
     return start_offset
 
 
-# What is done with each batch; a negated errno ends it.
+# Called for each batch. A negated errno ends the iteration.
 ctypedef int (*Visit)(void* visitor, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil
 
 cdef struct Replay:
@@ -109,7 +111,7 @@ cdef struct Replay:
 
 
 cdef int visit_batches(LogSegment* segment, int64_t offset, Visit visit, void* visitor) noexcept nogil:
-    """The batches of an open segment that hold records at or above an offset."""
+    """Visits the batches of an open segment with records at or above `offset`."""
     cdef BatchHeader header
     cdef int64_t position = 0
     cdef int outcome = segment_find_offset(segment, offset, segment.size_bytes, &header, &position)
@@ -123,7 +125,7 @@ cdef int visit_batches(LogSegment* segment, int64_t offset, Visit visit, void* v
 
 
 cdef int replay_batch(void* visitor, LogSegment* segment, const BatchHeader* header, int64_t position) noexcept nogil:
-    """Data batches are accounted for by their header; what a control batch says stands in its record."""
+    """Updates producer state for one batch. A data batch needs only its header, a control batch is read completely."""
     cdef Replay* replay = <Replay*>visitor
     cdef AbortedTransaction aborted
     cdef uint8_t* batch

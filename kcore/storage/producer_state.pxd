@@ -1,4 +1,4 @@
-"""What the log knows of idempotent and transactional producers (Kafka's `ProducerStateManager`)."""
+"""The state of a log's idempotent and transactional producers (Kafka's `ProducerStateManager`)."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from kcore.cursor cimport Cursor
@@ -9,7 +9,7 @@ from kcore.storage.local_log cimport LogOffsetMetadata
 from kcore.storage.transaction_index cimport AbortedTransaction
 
 cdef enum:
-    KEPT_BATCHES = 5             # per producer: how many of its latest batches a retry may repeat
+    KEPT_BATCHES = 5             # per producer: the latest batches that a retry may repeat
     NO_PRODUCER_ID = -1
     NO_PRODUCER_EPOCH = -1
     NO_SEQUENCE = -1
@@ -28,14 +28,14 @@ cdef struct ProducerEntry:
     int64_t current_txn_first_offset             # -1 outside a transaction
     ProducedBatch batches[5]                     # oldest first
     int32_t batch_count
-    bint abridged                                # came from a snapshot, which keeps the last batch only
+    bint abridged                                # loaded from a snapshot, which keeps only the last batch
 
 cdef struct SequenceVerdict:
     int16_t error
     const char* message                          # static; NULL without an error
     bint duplicate
     ProducedBatch original                       # of a duplicate
-    bint abridged                                # refused, unless the log tells of an earlier batch (`recall`)
+    bint abridged                                # refused, unless `recall` finds an earlier batch in the log
 
 cdef class ProducerStateManager:
     cdef void* producers                         # std::unordered_map<int64_t, ProducerEntry>
@@ -49,23 +49,26 @@ cdef class ProducerStateManager:
     cdef readonly int32_t damaged_snapshots      # removed when the state was last loaded
     cdef readonly int64_t newest_damaged_snapshot
 
-    # Epoch and sequence of the batch about to be appended, or the epochs of a marker: an error, a duplicate, or neither.
+    # Checks epoch and sequence of a batch before its append, or the epochs of a marker. Sets an error, a duplicate, or
+    # neither.
     cdef int16_t check(self, const BatchHeader* header, const uint8_t* batch, int origin,
                        SequenceVerdict* verdict) noexcept nogil
-    # Accounts for a batch that was written at a place of a segment; `batch` has header.size_bytes readable bytes.
-    # True, and `aborted` filled in, when it is the marker that aborts a transaction: for the segment's transaction index.
+    # Updates the state for a batch that was written at a position; `batch` has header.size_bytes readable bytes.
+    # Returns True and fills in `aborted` if it is the marker of an aborted transaction, for the segment's transaction
+    # index.
     cdef bint append(self, const BatchHeader* header, const uint8_t* batch, int64_t segment_base_offset,
                      int64_t position, AbortedTransaction* aborted) noexcept nogil
-    # Takes over a producer's latest batches that the log was read for, if they end as what is known does.
+    # Takes over a producer's latest batches that were read from the log, if the last one is the last known one.
     cdef void recall(self, const ProducerEntry* found) noexcept nogil
     cdef void advance_map_end(self, int64_t offset) noexcept nogil
-    # The first offset of the earliest transaction that is undecided below `high_watermark`; False when there is none.
+    # Sets the first offset of the earliest undecided transaction. A transaction is decided once its marker is below
+    # `high_watermark`. False if there is none.
     cdef bint first_unstable(self, int64_t high_watermark, LogOffsetMetadata* out) noexcept nogil
     cdef void clear(self, int64_t end_offset) noexcept nogil
-    # Writes `<directory>/<map end offset>.snapshot` unless that is there; a negated errno on failure.
+    # Writes `<directory>/<map end offset>.snapshot` unless it exists. Returns 0 or a negated errno.
     cdef int take_snapshot(self, const DiskOperations* disk, const char* directory) noexcept nogil
     cdef int restore(self, const uint8_t* data, size_t size, int64_t snapshot_offset, int64_t now_ms) noexcept nogil
-    # A transaction whose place in the log is not known (its first offset), and the place once it has been found.
+    # The first offset of a transaction whose position is not known; `place` sets the position.
     cdef bint next_unplaced(self, int64_t* offset) noexcept nogil
     cdef void place(self, int64_t offset, const LogOffsetMetadata* first) noexcept nogil
     cdef bint find(self, int64_t producer_id, ProducerEntry* out) noexcept nogil

@@ -6,11 +6,11 @@
         producer id int64 | producer epoch int16 | last sequence int32 | last offset int64 | offset delta int32
         timestamp int64 | coordinator epoch int32 | current transaction's first offset int64
 
-The checksum is a CRC-32C of everything after itself. Producers are written in the order of their ids. Crash policy: a
-snapshot is derived from the log; one that is torn or wrong is deleted and an older one, or the log's start, is
-replayed from. It is written at every roll and at a clean shutdown, and goes with the segment that starts at its offset.
+The checksum is a CRC-32C of everything after itself. Producers are sorted by id. Crash policy: a snapshot is derived
+from the log. A damaged one is deleted, and the state is replayed from an older snapshot or from the start of the log. A
+snapshot is written at every roll and at a clean shutdown, and is deleted with the segment that starts at its offset.
 
-Concurrency: one lock around everything, held for a few instructions, except by a snapshot, which copies under it.
+Concurrency: one lock for everything, held for a few instructions. A snapshot copies all entries under it.
 """
 
 from libc.errno cimport EBADMSG, ENAMETOOLONG, ENOMEM
@@ -100,7 +100,7 @@ cdef void keep_batch(ProducerEntry* entry, const BatchHeader* header) noexcept n
 
 
 cdef EndTransactionMarker read_marker(const uint8_t* batch, const BatchHeader* header) noexcept nogil:
-    """The one record of a control batch: key (version int16, type int16), value (version int16, coordinator epoch)."""
+    """Parses a control record: key (version int16, type int16), value (version int16, coordinator epoch int32)."""
     cdef EndTransactionMarker marker
     cdef Cursor cursor = cursor_over(batch + BATCH_HEADER_SIZE, <size_t>header.size_bytes - BATCH_HEADER_SIZE)
     cdef int32_t key_bytes
@@ -212,7 +212,7 @@ cdef class ProducerStateManager:
 
     cdef int16_t check_marker(self, const BatchHeader* header, const uint8_t* batch, const ProducerEntry* entry,
                               SequenceVerdict* verdict) noexcept nogil:
-        """`ProducerAppendInfo.appendEndTxnMarker`: neither the producer nor the coordinator may be of an older epoch."""
+        """`ProducerAppendInfo.appendEndTxnMarker`: refuses an older producer epoch or coordinator epoch."""
         cdef EndTransactionMarker marker = read_marker(batch, header)
         if header.producer_epoch < entry.producer_epoch:
             verdict.error = INVALID_PRODUCER_EPOCH
@@ -232,7 +232,7 @@ cdef class ProducerStateManager:
 
     cdef bint is_duplicate(self, const ProducerEntry* entry, const BatchHeader* header,
                            SequenceVerdict* verdict) noexcept nogil:
-        """One of the kept batches has the same first and last sequence, under the same epoch."""
+        """Whether a kept batch has the same epoch and the same first and last sequence."""
         cdef int32_t i
         if header.producer_epoch != entry.producer_epoch:
             return False
@@ -245,8 +245,8 @@ cdef class ProducerStateManager:
         return False
 
     cdef bint is_in_sequence(self, const ProducerEntry* entry, const BatchHeader* header) noexcept nogil:
-        """Of a producer that the log knows. Of an unknown one any sequence is a start: retention, or expiry, may
-        have taken everything it wrote before."""
+        """Whether the batch follows the last one of a known producer. An unknown producer may start at any sequence:
+        retention or expiry may have removed everything it wrote before."""
         if entry.producer_epoch == NO_PRODUCER_EPOCH:
             return True
         if header.producer_epoch != entry.producer_epoch:
@@ -274,7 +274,7 @@ cdef class ProducerStateManager:
         atomic_store_64(&self.map_end_offset, offset)
 
     cdef ProducerEntry* entry_of(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil:
-        """The producer's entry, made when it is new, without batches when its epoch is."""
+        """Returns the producer's entry, created if it is new. A new epoch drops its batches."""
         cdef ProducerMap* producers = <ProducerMap*>self.producers
         cdef ProducerMap.iterator found = producers.find(producer_id)
         cdef ProducerEntry* entry
@@ -327,7 +327,7 @@ cdef class ProducerStateManager:
 
     cdef bint append_marker(self, const BatchHeader* header, const uint8_t* batch,
                             AbortedTransaction* aborted) noexcept nogil:
-        """A marker without records of its transaction aborts nothing that a reader would have to be told of."""
+        """Ends the producer's transaction. Returns True if it aborts one with records, for the transaction index."""
         cdef EndTransactionMarker marker = read_marker(batch, header)
         cdef ProducerEntry* entry
         cdef TransactionMap* ongoing = <TransactionMap*>self.ongoing
@@ -348,7 +348,7 @@ cdef class ProducerStateManager:
             aborted.producer_id = header.producer_id
             aborted.first_offset = entry.current_txn_first_offset
             aborted.last_offset = header.last_offset
-            # Of the transactions still going on the earliest (`ProducerStateManager.lastStableOffset`).
+            # The start of the earliest ongoing transaction (`ProducerStateManager.lastStableOffset`).
             aborted.last_stable_offset = header.last_offset + 1
             if ongoing.size():
                 aborted.last_stable_offset = dereference(ongoing.begin()).first
@@ -428,7 +428,7 @@ cdef class ProducerStateManager:
         cdef size_t size = 0
         cdef int64_t offset = atomic_load_64(&self.map_end_offset)
         cdef int outcome
-        # Before offset 0 there is nothing to know.
+        # There is no state before offset 0.
         if offset <= max(self.last_snapshot_offset, <int64_t>0):
             return 0
         if snprintf(path, sizeof(path), "%s/%020lld.snapshot", directory, <long long>offset) >= <int>sizeof(path):
@@ -442,7 +442,7 @@ cdef class ProducerStateManager:
         return outcome
 
     cdef int restore(self, const uint8_t* data, size_t size, int64_t snapshot_offset, int64_t now_ms) noexcept nogil:
-        """Takes the producers of a snapshot over, without those that have expired; -EBADMSG when it is damaged."""
+        """Loads the producers of a snapshot, except expired ones. Returns -EBADMSG if the snapshot is damaged."""
         cdef Cursor cursor = cursor_over(data, size)
         cdef int16_t version = read_int16(&cursor)
         cdef uint32_t checksum = <uint32_t>read_int32(&cursor)
@@ -482,7 +482,7 @@ cdef class ProducerStateManager:
         if entry.current_txn_first_offset >= 0:
             transaction.producer_id = entry.producer_id
             transaction.last_offset = -1
-            # Where the first batch stands is found again when the log has been loaded.
+            # The position is not in the snapshot. It is looked up after the log is loaded.
             transaction.first.offset = entry.current_txn_first_offset
             transaction.first.segment_base_offset = transaction.first.position = -1
             dereference(<TransactionMap*>self.ongoing)[entry.current_txn_first_offset] = transaction
@@ -500,10 +500,10 @@ cdef class ProducerStateManager:
     cdef void place(self, int64_t offset, const LogOffsetMetadata* first) noexcept nogil:
         dereference(<TransactionMap*>self.ongoing)[offset].first = first[0]
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     def remove_expired(self, int64_t now_ms):
-        """Forgets producers without an open transaction that have been silent for `expiration_ms`; how many."""
+        """Removes producers without an open transaction that were silent for `expiration_ms`. Returns how many."""
         cdef ProducerMap* producers = <ProducerMap*>self.producers
         cdef ProducerMap.iterator i
         cdef int32_t removed = 0
@@ -521,7 +521,7 @@ cdef class ProducerStateManager:
         return removed
 
     def active_producers(self):
-        """A dict for each producer, as DescribeProducers answers them, in the order of their ids."""
+        """A dict for each producer, as in a DescribeProducers response, sorted by producer id."""
         cdef vector[ProducerEntry] entries
         cdef ProducerMap* producers = <ProducerMap*>self.producers
         cdef ProducerMap.iterator i

@@ -1,7 +1,7 @@
-"""Work on many logs at once: `num.recovery.threads.per.data.dir` threads for each log directory, at start and shutdown.
+"""Work on many logs at start and shutdown, with `num.recovery.threads.per.data.dir` threads for each log directory.
 
-Directories are disks of their own, so that each has its own threads; within one they take the next job as they come.
-When one thread would do for everything, there is none: the caller does the work.
+Directories are usually separate disks, so each has its own threads, which take jobs from one queue. If one thread is
+enough for everything, the caller does the work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_jobs(jobs_by_directory: Iterable[Iterable[Job]], threads_per_directory: int) -> None:
-    """Runs every job; raises what the first failed job raised, once all threads have ended."""
+    """Runs every job. After all threads have ended, raises the exception of the first job that failed."""
     queues = [queue for queue in (deque(jobs) for jobs in jobs_by_directory) if queue]
     failures: list[BaseException] = []
     if len(queues) == 1 and (threads_per_directory == 1 or len(queues[0]) == 1):

@@ -1,7 +1,7 @@
-"""Background work on a schedule: Kafka's `KafkaScheduler` with its one thread.
+"""Background work on a schedule: Kafka's `KafkaScheduler` with one thread.
 
-Tasks run one at a time. A periodic one runs again a fixed delay after it ended, so that a slow task never piles up; the
-thread sleeps until the next task is due and is woken only by a new or an earlier one.
+Tasks run one at a time. A periodic task runs again a fixed delay after it ended, so a slow task never piles up. The
+thread sleeps until the next task is due; only a new, earlier task wakes it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-# Longer than any process lives, and within what a condition's time-out takes: Kafka's "never" is Long.MAX_VALUE ms.
+# Longer than any process runs, and a valid timeout for a condition: Kafka's "never" is Long.MAX_VALUE ms.
 _LONGEST_WAIT_S = 10 * 365 * 86_400.0
 
 
 class ScheduledTask:
-    """One task; `cancel` keeps it from running again."""
+    """One task. Call `cancel` to stop it from running again."""
 
     __slots__ = ("cancelled", "delay_s", "name", "period_s", "run")
 
@@ -35,12 +35,12 @@ class ScheduledTask:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """A run that has begun goes on to its end."""
+        """Prevents further runs. A run that has begun continues to its end."""
         self.cancelled = True
 
 
 class Scheduler:
-    """`startup`, `schedule`, `shutdown`; tasks scheduled before `startup` wait for it."""
+    """Runs scheduled tasks. Tasks that are scheduled before `startup` wait for it."""
 
     __slots__ = ("_condition", "_queue", "_sequence", "_stopping", "_thread")
 
@@ -61,9 +61,9 @@ class Scheduler:
     def schedule(
         self, name: str, run: Callable[[], None], delay_ms: int = 0, period_ms: int | None = None
     ) -> ScheduledTask:
-        """Runs a task after a delay, and again a period after each end; once only without a period above 0.
+        """Runs a task once after `delay_ms` and, if `period_ms` is above 0, again `period_ms` after each end.
 
-        A scheduler that was shut down takes the task and never runs it.
+        After `shutdown` tasks are accepted but never run.
         """
         period_s = period_ms / 1000 if period_ms is not None and period_ms > 0 else None
         task = ScheduledTask(name, run, delay_ms / 1000, period_s)
@@ -80,7 +80,7 @@ class Scheduler:
             self._condition.notify()
 
     def shutdown(self) -> None:
-        """Lets the running task end, and runs no other. Calling it again does nothing."""
+        """Waits for the running task and runs no other one. Does nothing when called again."""
         with self._condition:
             self._stopping = True
             self._queue.clear()
@@ -94,7 +94,7 @@ class Scheduler:
             try:
                 task.run()
             except Exception as error:
-                # A failed run must not end the schedule; the next one may succeed, and this one is in the log.
+                # A failed run must not end the schedule: the next run may succeed, and the error is logged.
                 log.error("Scheduled task %s failed", task.name, cause=error)
             if task.period_s is not None and not task.cancelled:
                 with self._condition:

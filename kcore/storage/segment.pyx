@@ -1,13 +1,14 @@
 """A segment of a log (Kafka's `LogSegment`): `<base offset, 20 digits>.log` and its two indexes.
 
-The .log file is record batches back to back, as producers and leaders made them, offsets rising. Crash policy: the
-.log file is the truth, and only its unbroken valid run from the start counts; bytes past `size_bytes` are a torn append
-and are cut when the log is loaded; both indexes can be derived from it.
+The .log file contains record batches back to back, as producers or leaders wrote them, in rising order of offsets.
+Crash policy: the .log file is the truth, up to its first invalid byte. Bytes past `size_bytes` are a torn append and
+are cut when the log is loaded. Both indexes can be rebuilt from the .log file.
 
-Concurrency: fields of the active segment change under the log's append lock, `size_bytes` is stored with release and
-loaded with acquire. A segment leaves memory with its last reference; until then its files stay open or openable, so a
-response may send from a segment that retention has removed. Open segments of all logs, active ones among them, have a
-bound (open_segments): beyond it, and when the process has no descriptor left, those idle longest are closed.
+Concurrency: the fields of the active segment change under the log's append lock. `size_bytes` is stored with release
+and loaded with acquire. A segment is freed with its last reference. Until then its files are open or can be opened, so
+a response can be sent from a segment that retention has removed. The number of open segments of all logs, active ones
+included, is bounded (open_segments): above the bound, and when the process runs out of descriptors, the longest idle
+segments are closed.
 """
 
 from libc.errno cimport EMFILE, ENAMETOOLONG, ENFILE, ENOENT
@@ -46,8 +47,8 @@ cdef enum:
 cdef int32_t live = 0
 cdef int32_t distrusted = 0
 
-# Everything that goes with a segment, the producer snapshot of its first offset too; the log goes first, so that a
-# crash leaves orphans, never a gap.
+# All files of a segment, including the producer snapshot of its base offset. The .log file is deleted first, so that a
+# crash leaves orphaned files and never a log with a gap.
 cdef const char** FILE_SUFFIXES = [b".log", b".index", b".timeindex", b".txnindex", b".snapshot"]
 cdef enum:
     FILE_SUFFIX_COUNT = 5
@@ -59,22 +60,22 @@ cdef int32_t live_segments() noexcept nogil:
 
 
 def live_segment_count() -> int:
-    """How many segments are in memory; zero once every log is closed and every response is sent."""
+    """The number of segments in memory; zero once every log is closed and every response is sent."""
     return live_segments()
 
 
 def open_segment_count() -> int:
-    """How many segments of all logs have their files open."""
+    """The number of segments of all logs whose files are open."""
     return open_segments_count()
 
 
 def bound_open_segments(int32_t limit) -> None:
-    """Closes segments that nobody uses when more than `limit` are open; 0 takes the bound away."""
+    """Sets the maximum number of open segments; beyond it unused ones are closed. 0 means no maximum."""
     open_segments_bound(limit)
 
 
 def close_unused() -> None:
-    """Closes finished segments, of all logs, that nobody has used since the call before."""
+    """Closes the finished segments of all logs that were not used since the previous call."""
     with nogil:
         close_unused_segments()
 
@@ -104,7 +105,7 @@ cdef LogSegment* segment_new(const DiskOperations* disk, const char* directory, 
 
 
 cdef int segment_file_path(const LogSegment* segment, const char* suffix, char* out, size_t capacity) noexcept nogil:
-    """`<directory>/<base offset><suffix>`, with `.deleted` when the segment is."""
+    """`<directory>/<base offset><suffix>`, with `.deleted` appended for a deleted segment."""
     cdef int stem = <int>strlen(segment.path) - SUFFIX_BYTES
     cdef int length = snprintf(out, capacity, "%.*s%s%s", stem, segment.path, suffix,
                                <const char*>".deleted" if segment.deleted else <const char*>"")
@@ -172,7 +173,7 @@ cdef int segment_stat(LogSegment* segment) noexcept nogil:
 
 
 cdef int load_index(LogSegment* segment, IndexFile* index, const char* suffix, int32_t entry_bytes) noexcept nogil:
-    """A read-only segment without an index reads from its start; an index of zero entries says just that."""
+    """Loads an index. A missing one is empty for a read-only segment, so that searches start at its first batch."""
     cdef char path[PATH_CAPACITY]
     cdef bint writable = atomic_load_32(&segment.writable)
     cdef int outcome = segment_file_path(segment, suffix, path, sizeof(path))
@@ -182,7 +183,7 @@ cdef int load_index(LogSegment* segment, IndexFile* index, const char* suffix, i
 
 
 cdef void check_indexes(LogSegment* segment) noexcept nogil:
-    """Indexes that do not fit are not believed: reading goes from the segment's start until they are built anew."""
+    """Empties indexes that do not fit the .log file: searches then start at its first batch, until they are rebuilt."""
     if not (offset_index_is_sane(&segment.offset_index, segment.size_bytes)
             and time_index_is_sane(&segment.time_index)):
         segment_distrust_indexes(segment)
@@ -200,7 +201,7 @@ cdef void segment_note_unreadable(LogSegment* segment, int error) noexcept nogil
 
 
 def distrusted_index_count() -> int:
-    """How many times the indexes of a segment, of any log, were found to be wrong since the process started."""
+    """How often the indexes of any segment were found to be wrong since the process started."""
     return atomic_load_32(&distrusted)
 
 
@@ -247,7 +248,8 @@ cdef int segment_open(LogSegment* segment) noexcept nogil:
         return 0
     outcome = open_once(segment)
     if outcome == -EMFILE or outcome == -ENFILE:
-        # Connections may have taken what the bound had left; nothing is held here that closing others would need.
+        # New connections may have taken the remaining descriptors. No lock is held here that closing other segments
+        # needs.
         close_surplus(CLOSED_WHEN_OUT_OF_DESCRIPTORS, True)
         outcome = open_once(segment)
     close_surplus(CLOSED_PER_OPEN, False)
@@ -255,7 +257,7 @@ cdef int segment_open(LogSegment* segment) noexcept nogil:
 
 
 cdef void close_surplus(int most, bint within_bound) noexcept nogil:
-    """Makes up for the one segment that was opened, and for a few that were held when their turn came."""
+    """Closes idle segments: one for the segment just opened, and some that could not be closed earlier."""
     cdef LogSegment* segment
     cdef int i
     for i in range(most):
@@ -291,8 +293,8 @@ cdef int write_indexes_back(LogSegment* segment) noexcept nogil:
 cdef void segment_close_idle(LogSegment* segment, int32_t references) noexcept nogil:
     cdef bint was_open
     pthread_mutex_lock(&segment.open_lock)
-    # Closed first, counted then, each with a full barrier: who acquires the segment too late to be counted finds
-    # it closed, and waits for the lock.
+    # Clear is_open first and count the references then, each with a full barrier: a thread that acquires the segment
+    # too late to be counted finds it closed and waits for the lock.
     was_open = atomic_load_32(&segment.is_open)
     if was_open:
         atomic_add_32(&segment.is_open, -1)
@@ -318,7 +320,7 @@ cdef void segment_release(LogSegment* segment) noexcept nogil:
         return
     close_files(segment)
     if segment.deleted:
-        # A file that is gone already went with its directory; one that stays is removed when the log is next loaded.
+        # A missing file went with its directory. A file that cannot be removed is removed when the log is next loaded.
         unlink_files(segment, 0, FILE_SUFFIX_COUNT)
     pthread_mutex_destroy(&segment.open_lock)
     free(segment.path)
@@ -335,7 +337,7 @@ cdef void unlink_files(LogSegment* segment, int first, int end) noexcept nogil:
 
 
 cdef void segment_unlink(LogSegment* segment) noexcept nogil:
-    # Not the snapshot: it was written for the offset, and stays true.
+    # Keep the snapshot: it was written for this offset and is still valid.
     unlink_files(segment, 0, CREATED_FILE_COUNT)
 
 
@@ -351,7 +353,7 @@ cdef int segment_write(LogSegment* segment, const uint8_t* records, size_t size)
     segment.appended = True
     outcome = segment.disk.pwritev(segment.disk.context, segment.descriptor, &part, 1, segment.size_bytes)
     if outcome < 0:
-        # What there was room for gives it back; should that fail as well, it lies behind the end all the same.
+        # Give back the space of a partial write. If that fails too, the bytes are beyond the log end and are ignored.
         segment.disk.ftruncate(segment.disk.context, segment.descriptor, segment.size_bytes)
     return <int>min(outcome, <int64_t>0)
 
@@ -386,7 +388,7 @@ cdef int segment_sync(LogSegment* segment) noexcept nogil:
 cdef int sync_indexes(LogSegment* segment) noexcept nogil:
     cdef char path[PATH_CAPACITY]
     cdef int outcome
-    # The names must not change between their making and the opening.
+    # The files must not be renamed between building the path and opening it.
     pthread_mutex_lock(&segment.open_lock)
     outcome = segment_file_path(segment, ".index", path, sizeof(path))
     if outcome >= 0:
@@ -402,7 +404,7 @@ cdef int sync_indexes(LogSegment* segment) noexcept nogil:
     if outcome >= 0:
         atomic_store_32(&segment.indexes_unsynced, 0)
     pthread_mutex_unlock(&segment.open_lock)
-    # What went missing is built anew when the log is next loaded.
+    # The next load rebuilds a missing index.
     return 0 if outcome == -ENOENT else outcome
 
 
@@ -426,7 +428,7 @@ cdef int segment_finish(LogSegment* segment) noexcept nogil:
 
 cdef int segment_rename_deleted(LogSegment* segment) noexcept nogil:
     cdef int outcome
-    # A reader that has the segment pinned may be about to open it: it must find the names either before or after.
+    # A reader that has pinned the segment may be about to open it, so all names change under the lock.
     pthread_mutex_lock(&segment.open_lock)
     outcome = rename_files(segment)
     segment.deleted = True

@@ -1,11 +1,11 @@
-"""Finding a batch in a segment: from the place that an index names, or else from the start (Kafka's `FileRecords`).
+"""Finding a batch in a segment, from an index entry or else from the start (Kafka's `FileRecords`).
 
-An index is a hint, the .log file is the truth: nothing that an index says is acted upon before a batch has confirmed
-it. The batch at the position of an offset entry must begin at or below the offset that is looked for; where it is the
-very one, it must also end with the entry's offset, or be followed by a batch. The batch that holds the offset of a time
-entry must have its timestamp. An index that is contradicted is noted
-(`segment_distrust_indexes`) and the entries before, at last the segment's start, are tried instead: a flipped byte in
-an index costs time and never a record. Kafka believes whatever lies between an index's first and last entry.
+The .log file is the truth and an index is only a hint: no index entry is used before a batch confirms it. The batch at
+the position of an offset entry must begin at or below the offset that is searched. If it is the batch that is searched,
+it must also end with the entry's offset, or a valid batch must follow it. The batch with the offset of a time entry
+must have its timestamp. If a batch contradicts an index, the index is marked as wrong (`segment_distrust_indexes`) and
+the entries before it are tried, at last the start of the segment. So a flipped byte in an index costs time and never a
+record. Kafka trusts every entry between an index's first and last one.
 
 Concurrency: any thread that holds a reference to an open segment.
 """
@@ -26,11 +26,11 @@ cdef enum:
     SCAN_WINDOW_BYTES = 4096
     ENTRIES_TRIED = 8
     INTERVALS_WITHOUT_ENTRY = 4
-    BATCH_MISPLACED = 2          # of find_from: no batch with the offset, or one before it, begins at the place
+    BATCH_MISPLACED = 2          # of find_from: no batch at or below the offset begins at the position
 
 
 cdef inline bint is_readable(BatchStatus status, int64_t available, const BatchHeader* header) noexcept nogil:
-    """Whether the header's length and last offset may be used; of magic 0 and 1 the offset field is the last one's."""
+    """Whether the header's length and last offset can be used. In magic 0 and 1 the offset field is the last offset."""
     if status == BATCH_INCOMPLETE:
         return 0 <= header.magic < 2 or (header.magic == 2 and available >= BATCH_HEADER_SIZE)
     return status == BATCH_OK or status == BATCH_OLD_MAGIC
@@ -38,7 +38,7 @@ cdef inline bint is_readable(BatchStatus status, int64_t available, const BatchH
 
 cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t end, int64_t highest_base,
                    BatchHeader* header, int64_t* position) noexcept nogil:
-    """BATCH_MISPLACED where no batch begins at `start`, or one below the segment's base or above `highest_base`."""
+    """Returns BATCH_MISPLACED if no batch with a base offset from the segment's to `highest_base` begins at `start`."""
     cdef uint8_t window[SCAN_WINDOW_BYTES]
     cdef int64_t at = start
     cdef int64_t window_start = start
@@ -55,7 +55,7 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
             available = filled
         if not is_readable(read_batch_header(window + (at - window_start), <size_t>available, header), available, header):
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
-        # Every end is the end of a batch: bytes that announce more are none, whatever else they look like.
+        # `end` is always the end of a batch, so a batch cannot go beyond it.
         if header.size_bytes > end - at:
             return BATCH_MISPLACED if at == start and highest_base != INT64_MAX else -EBADMSG
         if at == start and highest_base != INT64_MAX and not (
@@ -65,7 +65,7 @@ cdef int find_from(LogSegment* segment, int64_t offset, int64_t start, int64_t e
             position[0] = at
             return BATCH_FOUND
         at += header.size_bytes
-    # Every end is the end of a batch: one that is passed over, or not quite reached, betrays a wrong length.
+    # `end` is always the end of a batch. Going past it, or not quite reaching it, means that a length is wrong.
     return BATCH_PAST_END if at == end else -EBADMSG
 
 
@@ -76,10 +76,10 @@ cdef int segment_find_batch(LogSegment* segment, int64_t offset, int64_t start, 
 
 cdef bint confirms_place(LogSegment* segment, const BatchHeader* header, const OffsetPosition* entry,
                          int64_t end) noexcept nogil:
-    """Whether what looks like a batch at an entry's position is one, and not the inside of another.
+    """Whether the bytes at an entry's position are a batch, and not the inside of another one.
 
-    An entry that Kafka made for several batches at once has the last one's offset; old formats have little that could
-    be wrong with them. There, what follows has to go on from it.
+    An entry that Kafka wrote for several batches at once has the offset of the last one, and the headers of old formats
+    contain little that can be checked. In these cases the next batch has to continue the offsets.
     """
     cdef int64_t following = entry.position + header.size_bytes
     cdef BatchHeader next_header
@@ -101,13 +101,13 @@ cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, B
         start = offset_index_entry(&segment.offset_index, segment.base_offset, entry)
         entry -= 1
         tried += 1
-        # What lies beyond the end that this reader may see is no contradiction.
+        # A position beyond the end that this reader may see does not contradict the index.
         if 0 <= start.position < end:
             outcome = find_from(segment, offset, start.position, end, offset, header, position)
             if (outcome == BATCH_FOUND and position[0] == start.position
                     and not confirms_place(segment, header, &start, end)):
                 outcome = BATCH_MISPLACED
-            # Bytes within a batch may look like one; what follows them does not.
+            # Bytes inside a batch may look like a batch, but the bytes after them do not.
             if outcome != BATCH_MISPLACED and outcome != -EBADMSG:
                 return outcome
             segment_distrust_indexes(segment)
@@ -115,17 +115,17 @@ cdef int segment_find_offset(LogSegment* segment, int64_t offset, int64_t end, B
 
 
 cdef inline bint confirms(const BatchHeader* header, const TimestampOffset* entry) noexcept nogil:
-    """Whether a batch is the one that a time index entry was made of."""
+    """Whether a batch is the one for which a time index entry was written."""
     return header.magic < 2 or (header.max_timestamp == entry.timestamp
                                 and header.base_offset <= entry.offset <= header.last_offset)
 
 
 cdef int segment_find_timestamp(LogSegment* segment, int64_t timestamp, int64_t start_offset, int64_t end,
                                 BatchHeader* header, int64_t* position) noexcept nogil:
-    # An entry of exactly this time may have records of it before its offset: one of an older time has none.
+    # Start at an older entry: an entry with exactly this timestamp may come after the first record with it.
     cdef TimestampOffset older = time_index_lookup(&segment.time_index, segment.base_offset, timestamp - 1)
     cdef int outcome = segment_find_offset(segment, max(older.offset, start_offset), end, header, position)
-    # From the start offset on everything is looked at, whatever the index says.
+    # At or below the start offset the search begins at the start offset anyway, so the entry need not be checked.
     if older.offset > max(start_offset, segment.base_offset) and not (
             outcome == BATCH_FOUND and confirms(header, &older)):
         segment_distrust_indexes(segment)
@@ -158,10 +158,10 @@ cdef int segment_find_max_timestamp(LogSegment* segment) noexcept nogil:
 
 
 cdef bint is_newest(LogSegment* segment, const TimestampOffset* newest) noexcept nogil:
-    """Whether a time index may end with this entry; False only where a batch says otherwise.
+    """Whether a time index may end with this entry. False only if a batch contradicts it.
 
-    Looked at are the batch that the entry names and those after the last entry of the offset index: a few KiB, which
-    tell a flipped byte and a cut tail. Damage of the .log file is for its readers to meet.
+    Checks the batch of the entry and the batches after the last entry of the offset index: a few KiB, enough to detect
+    a flipped byte or a truncated index. Damage in the .log file is reported to its readers.
     """
     cdef int32_t entries = atomic_load_32(&segment.offset_index.entries)
     cdef int64_t position = 0
@@ -180,7 +180,7 @@ cdef bint is_newest(LogSegment* segment, const TimestampOffset* newest) noexcept
 
 
 cdef bint lacks_offset_entries(LogSegment* segment) noexcept nogil:
-    """Whether an offset index is empty although several intervals of log have passed: a few restarts make gaps too."""
+    """Whether an offset index is empty after INTERVALS_WITHOUT_ENTRY intervals (restarts leave shorter gaps)."""
     cdef int64_t due = <int64_t>INTERVALS_WITHOUT_ENTRY * segment.index_interval_bytes
     cdef int64_t position = 0
     cdef BatchHeader header
@@ -205,5 +205,5 @@ cdef void segment_take_newest(LogSegment* segment) noexcept nogil:
     segment_distrust_indexes(segment)
     index_keep(&segment.time_index, 0)
     if segment_find_max_timestamp(segment) < 0:
-        # Not known, then, rather than too old: retention goes by it.
+        # Unknown is safer than too old a timestamp: retention would delete the segment too early.
         atomic_store_64(&segment.max_timestamp, -1)

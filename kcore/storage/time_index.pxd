@@ -1,4 +1,4 @@
-"""The time index of a segment: from a timestamp to an offset before which nothing newer stands."""
+"""The time index of a segment: maps a timestamp to an offset up to which no record is newer."""
 
 from libc.stdint cimport int64_t
 from kcore.storage.index_file cimport IndexFile
@@ -10,11 +10,11 @@ cdef struct TimestampOffset:
     int64_t timestamp            # -1 without an entry
     int64_t offset
 
-# The last entry at or before `timestamp`; (-1, base offset) when there is none.
+# The last entry at or before `timestamp`; (-1, base offset) if there is none.
 cdef TimestampOffset time_index_lookup(const IndexFile* index, int64_t base_offset, int64_t timestamp) noexcept nogil
 cdef TimestampOffset time_index_last(const IndexFile* index, int64_t base_offset) noexcept nogil
-# Adds an entry unless it would not rise, or the index is full; one slot stays free for the entry made at a roll,
-# which `at_roll` may take.
+# Adds an entry if the timestamp is larger than the last one and there is room. The last slot is kept for the entry at a
+# roll (`at_roll`).
 cdef void time_index_maybe_append(IndexFile* index, int64_t base_offset, int64_t timestamp, int64_t offset,
                                   bint at_roll) noexcept nogil
 cdef bint time_index_is_full(const IndexFile* index) noexcept nogil

@@ -1,9 +1,9 @@
-"""`<base offset>.timeindex` (Kafka's `TimeIndex`): twelve bytes an entry, big endian, timestamps strictly rising.
+"""`<base offset>.timeindex` (Kafka's `TimeIndex`): entries of twelve bytes, big endian, timestamps strictly rising.
 
     timestamp int64 | relative offset int32
 
-An entry (t, o) says that no record up to offset o is newer than t. Entries come with those of the offset index, and one
-more is made when the segment rolls or is closed, so that the last entry holds the segment's newest timestamp.
+An entry (t, o) means that no record up to offset o is newer than t. Entries are added together with those of the offset
+index, and once more when the segment rolls or is closed, so that the last entry has the segment's newest timestamp.
 Crash policy and concurrency: index_file.
 """
 

@@ -1,8 +1,8 @@
-"""Finding a record by its time (Kafka's `UnifiedLog.fetchOffsetByTimestamp` and `LogSegment.findOffsetByTimestamp`).
+"""Finding a record by timestamp (Kafka's `UnifiedLog.fetchOffsetByTimestamp` and `LogSegment.findOffsetByTimestamp`).
 
-The time index names an offset before which everything is older, the offset index its place; from there batch headers
-are read until one reaches the time, and that batch is decoded. Concurrency: segments are pinned for the search, so
-appends and deletion go on meanwhile; the GIL is held only to decode.
+The time index gives an offset below which all records are older, and the offset index its position. From there the
+search reads batch headers until one reaches the timestamp, and decodes that batch. Concurrency: segments are pinned for
+the search, so appends and deletion continue. The GIL is held only to decode.
 """
 
 from os import strerror
@@ -56,12 +56,12 @@ cdef object timestamp_at(LocalLog log, int64_t offset):
 
 
 cdef object timestamp_in_segment(LocalLog log, LogSegment* segment, int64_t offset):
-    """Most often the header of a batch says it; only an offset within a batch of several times is worth decoding it."""
+    """The timestamp of the first record at or above `offset` in a segment, or None. Decodes as little as possible."""
     cdef BatchHeader header
     cdef int64_t position = 0, end = atomic_load_64(&segment.size_bytes)
     cdef int outcome
     if end == 0:
-        # The files of such a segment may still have to be made, which is for who appends.
+        # An empty segment may have no files yet, and only an append may create them.
         return None
     with nogil:
         outcome = segment_open(segment)
@@ -82,7 +82,7 @@ cdef object timestamp_in_segment(LocalLog log, LogSegment* segment, int64_t offs
 
 
 cdef object newest_record(LocalLog log, int64_t start_offset):
-    """The first record of the largest timestamp. What a segment knows of its largest may lie before the start."""
+    """The first record with the largest timestamp. A segment's maximum may be that of a record below the start."""
     cdef int32_t count = 0, i
     cdef int64_t largest = -1
     cdef int outcome = 0
@@ -113,7 +113,7 @@ cdef object newest_record(LocalLog log, int64_t start_offset):
 
 
 cdef object newest_in_part(LocalLog log, LogSegment* segment, int64_t start_offset):
-    """The same within one segment from an offset on: by the batches' headers, two batches at most are decoded."""
+    """Does the same within one segment from an offset on. Reads batch headers and decodes two batches at most."""
     cdef BatchHeader header
     cdef int64_t position = 0, end = atomic_load_64(&segment.size_bytes)
     cdef int64_t cut_at = -1, cut_bytes = 0, newest_at = -1, newest_bytes = 0, largest = -1
@@ -121,7 +121,7 @@ cdef object newest_in_part(LocalLog log, LogSegment* segment, int64_t start_offs
     with nogil:
         outcome = segment_find_offset(segment, start_offset, end, &header, &position)
         while outcome == BATCH_FOUND:
-            # The first batch may hold the start; a compressed message of an old format does not say where it begins.
+            # The first batch may contain the start offset: a compressed message of an old format has no base offset.
             if cut_at < 0:
                 cut_at, cut_bytes = position, header.size_bytes
             elif header.max_timestamp > largest:
@@ -137,7 +137,7 @@ cdef object newest_in_part(LocalLog log, LogSegment* segment, int64_t start_offs
 
 
 cdef object search_segment(LocalLog log, LogSegment* segment, int64_t start_offset, int64_t timestamp_ms):
-    """The first record at or after a time within one segment, or None."""
+    """The first record within one segment with at least this timestamp, or None."""
     cdef BatchHeader header
     cdef int64_t position = 0, end = 0
     cdef int outcome
@@ -145,7 +145,7 @@ cdef object search_segment(LocalLog log, LogSegment* segment, int64_t start_offs
         outcome = 0
         if atomic_load_64(&segment.size_bytes) > 0:
             outcome = segment_open(segment)
-        # A segment of which it is not known has to be searched.
+        # A segment whose maximum timestamp is unknown has to be searched.
         if outcome >= 0 and not 0 <= atomic_load_64(&segment.max_timestamp) < timestamp_ms:
             end = atomic_load_64(&segment.size_bytes)
             outcome = segment_find_timestamp(segment, timestamp_ms, start_offset, end, &header, &position)

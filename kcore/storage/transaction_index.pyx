@@ -1,19 +1,21 @@
-"""Which transactions were aborted in a segment (Kafka's `TransactionIndex`): `<base offset>.txnindex`.
+"""The aborted transactions of a segment (Kafka's `TransactionIndex`): `<base offset>.txnindex`.
 
 Entries of 34 bytes, big endian, one for every abort marker of the segment, in the order of the markers:
 
     version int16 = 0 | producer id int64 | first offset int64 | last offset int64 | last stable offset int64
 
-`first offset` and `last offset` are the transaction's first record and its marker, `last stable offset` is the one that
-held after the marker: no transaction that ends later has records below it, which ends a search. There is no file while
-no transaction was aborted. Readers of committed records are told what a fetch covers, and leave those records out.
+`first offset` and `last offset` are those of the transaction's first record and of its marker. `last stable offset` is
+the one after the marker: transactions that end later have no records below it, so a search can stop there. There is no
+file while no transaction was aborted. A fetch with read_committed returns the aborted transactions in its range, and
+the consumer drops their records.
 
-Crash policy: it is derived from the log. It is written with the marker and on the device before the recovery point
-passes its segment; of what recovery scans it is built anew (log_recovery). A clean segment without the file had no
-aborted transaction.
+Crash policy: the index is derived from the log. An entry is written with its marker, and synced before the recovery
+point passes its segment. Recovery rebuilds it for the segments it scans (log_recovery). A clean segment without the
+file had no aborted transaction.
 
-Concurrency: appended to under the log's append lock; `aborted_count` is published after the entry is written, and nothing
-of it is kept in memory: a fetch of committed records from a segment with aborted transactions opens the file and searches it.
+Concurrency: entries are appended under the log's append lock, and `aborted_count` is published after the entry is
+written. No entry is kept in memory: a read_committed fetch from a segment with aborted transactions opens the file and
+searches it.
 """
 
 from libc.errno cimport EBADMSG, ENOENT, ENOMEM
@@ -60,7 +62,7 @@ cdef int add(AbortedTransactions* list, const AbortedTransaction* aborted) noexc
 
 
 cdef int open_index(LogSegment* segment, int flags) noexcept nogil:
-    """A descriptor. The name must not change, by deletion, between its making and the opening."""
+    """Opens the index. The lock keeps the segment from being renamed between building the path and opening it."""
     cdef char path[PATH_CAPACITY]
     cdef int outcome
     pthread_mutex_lock(&segment.open_lock)
@@ -82,14 +84,14 @@ cdef bint parse_entry(const uint8_t* data, AbortedTransaction* out) noexcept nog
 
 
 cdef int read_entries(LogSegment* segment, int descriptor, int32_t position, int32_t count, uint8_t* out) noexcept nogil:
-    """How many whole entries the file has there, up to `count`."""
+    """Reads up to `count` entries and returns how many whole entries there were."""
     cdef int64_t got = segment.disk.pread(segment.disk.context, descriptor, out, <size_t>count * ENTRY_BYTES,
                                           <int64_t>position * ENTRY_BYTES)
     return <int>got if got < 0 else <int>(got // ENTRY_BYTES)
 
 
 cdef int check_entries(LogSegment* segment, int descriptor, int32_t count) noexcept nogil:
-    """-EBADMSG unless every entry is of the known version and of a marker that may stand in the segment, in order."""
+    """Returns -EBADMSG unless all entries have the known version and fit the segment, in order of their markers."""
     cdef uint8_t data[READ_ENTRIES * ENTRY_BYTES]
     cdef AbortedTransaction entry
     cdef int64_t lowest = segment.base_offset
@@ -156,7 +158,7 @@ cdef int transaction_index_append(LogSegment* segment, const AbortedTransaction*
 
 
 cdef int first_ending_from(LogSegment* segment, int descriptor, int64_t offset, int32_t count) noexcept nogil:
-    """The position of the first entry whose transaction ended at or above `offset`; `count` when none did."""
+    """The position of the first entry whose transaction ended at or above `offset`; `count` if there is none."""
     cdef uint8_t data[ENTRY_BYTES]
     cdef AbortedTransaction entry
     cdef int32_t low = 0
@@ -169,7 +171,7 @@ cdef int first_ending_from(LogSegment* segment, int descriptor, int64_t offset, 
         if got < 0:
             return got
         if got == 0:
-            # Cut by a truncation since it was counted.
+            # A truncation has removed it since it was counted.
             high = middle
         elif not parse_entry(data, &entry):
             return -EBADMSG
@@ -212,7 +214,7 @@ cdef int transaction_index_collect(LogSegment* segment, int64_t offset, int64_t 
         return 0
     descriptor = open_index(segment, O_RDONLY)
     if descriptor < 0:
-        # The file was there: whoever took it away took away what readers must not be shown.
+        # The file existed. Without it, readers would get aborted records.
         return -EBADMSG if descriptor == -ENOENT else descriptor
     outcome = collect_from(segment, descriptor, offset, upper_bound, count, list, complete)
     segment.disk.close(segment.disk.context, descriptor)
