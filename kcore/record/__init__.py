@@ -1,1 +1,1 @@
-"""Kafka's record batches: reading, writing, checksums, compression and the rules they must keep."""
+"""Kafka's record batches: reading, writing, checksums, compression and validation."""

@@ -1,8 +1,8 @@
-"""The head of a record batch of magic 2 (KIP-98; DefaultRecordBatch of Apache Kafka), read and patched in place.
+"""The header of a record batch of magic 2 (KIP-98; DefaultRecordBatch of Apache Kafka), read and patched in place.
 
-batch.pxd shows the layout. Concurrency: pure functions over borrowed bytes; their owner decides who may patch them.
-Foreign bytes are read through the checked cursor. The setters are called only after `read_batch_header` has found the
-batch complete.
+batch.pxd shows the layout. Concurrency: pure functions over borrowed bytes; the owner decides who may patch them.
+Received bytes are read through the checked cursor. Call the setters only after `read_batch_header` has found the batch
+complete.
 """
 
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -62,7 +62,7 @@ cdef BatchStatus read_batch_header(const uint8_t* data, size_t size, BatchHeader
     out.producer_epoch = read_int16(&cursor)
     out.base_sequence = read_int32(&cursor)
     out.record_count = read_int32(&cursor)
-    # Unsigned, so that a hostile base offset wraps instead of overflowing; the sign is judged by the callers' rules.
+    # Unsigned, so that a malicious base offset wraps and does not overflow. The callers check the sign.
     out.last_offset = <int64_t>(<uint64_t>out.base_offset + <uint64_t><int64_t>out.last_offset_delta)
     if out.last_offset_delta < 0 or out.record_count < 0:
         return BATCH_INVALID
@@ -78,7 +78,7 @@ cdef ReceivedBatch batch_over(uint8_t* data, size_t size) noexcept nogil:
 
 
 cdef BatchStatus read_old_head(Cursor* cursor, size_t size, BatchHeader* out) noexcept nogil:
-    """A message of magic 0 or 1 as a batch: crc, magic and attributes, then its time if it has one."""
+    """Reads a message of magic 0 or 1 as a batch: crc, magic, attributes and, in magic 1, the timestamp."""
     out.crc = <uint32_t>out.partition_leader_epoch
     out.partition_leader_epoch = -1
     out.attributes = <uint8_t>read_int8(cursor)

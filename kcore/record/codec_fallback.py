@@ -1,9 +1,9 @@
-"""Codecs by wheels, under the GIL, for systems that lack libz, libzstd or liblz4.
+"""Codecs from Python packages, under the GIL, for systems that lack libz, libzstd or liblz4.
 
-Who holds the GIL anyway (the clients, the tools, a handler before it appends) comes here when `compression` has no
-library: gzip is Python's own, zstd and lz4 need the packages `zstandard` and `lz4`. Without them the error is
-UNSUPPORTED_COMPRESSION_TYPE. Output is bounded as in `compression`. A produced batch cannot be looked into below the
-log's lock by these means: `decompressed_batch` takes its compression off before it gets there.
+Code that holds the GIL anyway (the clients, the tools, a handler before it appends) uses this module when `compression`
+lacks a library. gzip is Python's own; zstd and lz4 need the packages `zstandard` and `lz4`. Without them the error is
+UNSUPPORTED_COMPRESSION_TYPE. The output is bounded as in `compression`. The log cannot call this module under its lock,
+so `decompressed_batch` decompresses a produced batch before that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMPRESSION_MASK = 0x07
 
 
 def decompress(codec: int, data: bytes, limit_bytes: int) -> bytes:
-    """The bytes inside a payload."""
+    """Decompresses a payload. Raises MessageTooLargeError above `limit_bytes`."""
     reader = {GZIP: _read_gzip, LZ4: _read_lz4, ZSTD: _read_zstd}.get(codec)
     if reader is None:
         raise errors.UnsupportedCompressionTypeError(f"unknown codec {codec}")
@@ -35,7 +35,7 @@ def decompress(codec: int, data: bytes, limit_bytes: int) -> bytes:
 
 
 def compress(codec: int, data: bytes, level: int | None) -> bytes:
-    """A payload of `data`."""
+    """Compresses `data` to a payload. `level` None means the codec's default."""
     try:
         if codec == GZIP:
             import zlib
@@ -45,7 +45,7 @@ def compress(codec: int, data: bytes, level: int | None) -> bytes:
         if codec == LZ4:
             import lz4.frame  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-            # 9 is the fast compressor's number in Kafka (`compression.lz4.level`).
+            # In Kafka level 9 means the fast compressor (`compression.lz4.level`).
             native_level = 0 if level in (None, 9) else level
             return bytes(lz4.frame.compress(data, block_linked=False, compression_level=native_level, store_size=False))
         if codec == ZSTD:
@@ -58,7 +58,7 @@ def compress(codec: int, data: bytes, level: int | None) -> bytes:
 
 
 def decompressed_batch(batch: bytes, limit_bytes: int) -> bytes:
-    """A batch of magic 2 with the same records, not compressed; its checksum is taken to be checked already."""
+    """The same batch of magic 2, uncompressed. The caller has verified its checksum."""
     out = bytearray(batch[:_HEADER_SIZE])
     codec = out[_ATTRIBUTES_POSITION + 1] & _COMPRESSION_MASK
     out += decompress(codec, batch[_HEADER_SIZE:], limit_bytes)
@@ -114,7 +114,7 @@ def _read_zstd(data: bytes, limit_bytes: int) -> bytes:
         import zstandard
     except ImportError as error:
         raise _missing(ZSTD, error) from None
-    # What is cut short comes out short, without an error: the records then do not fit their batch.
+    # Truncated data gives short output without an error here. The records then do not fit their batch.
     try:
         return bytes(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit_bytes + 1))
     except zstandard.ZstdError:

@@ -1,8 +1,8 @@
-/* The system's compression libraries, opened at run time through the functions whose ABI they keep stable.
+/* The system's compression libraries, opened at run time. Only functions with a stable ABI are used.
  *
- * libz.so.1 (zlib 1.2 and later), libzstd.so.1 (1.4 and later), liblz4.so.1 (1.8 and later). Nothing is linked and no
- * header of theirs is needed to build; a library is opened when it is first asked for, and never closed.
- * Concurrency: pthread_once; afterwards the tables are read only.
+ * libz.so.1 (zlib 1.2 and later), libzstd.so.1 (1.4 and later), liblz4.so.1 (1.8 and later). Nothing is linked, and
+ * building needs none of their headers. A library is opened on first use and never closed.
+ * Concurrency: pthread_once; afterwards the tables are read-only.
  */
 #ifndef KCORE_RECORD_CODEC_LIBRARIES_H
 #define KCORE_RECORD_CODEC_LIBRARIES_H
@@ -99,7 +99,7 @@ typedef struct {
     void *slot;
 } kcore_symbol;
 
-/* Opens a library and fills every slot; false (and nothing usable) when it or one of its functions is missing. */
+/* Opens a library and fills every slot. Returns false if the library or one of its functions is missing. */
 static bool kcore_open_library(const char *file, const kcore_symbol *symbols, size_t count) {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return false;
@@ -127,7 +127,7 @@ static void kcore_load_zlib(void) {
     kcore_zlib_open = kcore_open_library("libz.so.1", symbols, KCORE_SYMBOL_COUNT(symbols));
 }
 
-/* The table of functions, or NULL where the system has no such library; the same for the two below. */
+/* The table of functions, or NULL if the system lacks the library. The same holds for the two below. */
 static inline const kcore_zlib *kcore_get_zlib(void) {
     pthread_once(&kcore_zlib_once, kcore_load_zlib);
     return kcore_zlib_open ? &kcore_zlib_table : NULL;

@@ -1,13 +1,12 @@
-"""Kafka's codecs without the GIL: gzip, zstd and lz4 of the system's libraries, snappy by hand.
+"""Kafka's codecs without the GIL: gzip, zstd and lz4 from the system's libraries, and a snappy implementation.
 
 Formats: gzip members (RFC 1952); zstd frames (RFC 8878, KIP-110); lz4 frames with independent blocks, the only ones
-that Kafka's readers accept; snappy as the Java client writes it, in the xerial framing (16 bytes of header, then blocks with
-a four byte length), or as one raw block, as other clients do.
+that Kafka's readers accept; snappy as the Java client writes it, in xerial framing (a header of 16 bytes, then blocks
+with a length of four bytes), or as one raw block, as other clients write it.
 
-Bounds: no more than `limit_bytes` come out, memory grows with what comes out and never with what a header claims
-beyond the format's best ratio. Concurrency: functions without state; contexts and scratch memory come from lock-free
-bounded pools. A missing system library is CODEC_UNAVAILABLE, never a crash: `kcore.record.codec_fallback` has the
-slow path.
+Bounds: the output is at most `limit_bytes`. Memory grows with the output; a size in a header is used only up to the
+format's maximum ratio. Concurrency: stateless functions; contexts and scratch memory come from bounded lock-free pools.
+A missing system library gives CODEC_UNAVAILABLE, never a crash: `kcore.record.codec_fallback` is the slow path.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -91,7 +90,7 @@ cdef enum:
     ZLIB_BUFFER_ERROR = -5
     ZLIB_FINISH = 4
     ZLIB_DEFLATED = 8
-    ZLIB_GZIP_WINDOW = 31             # 15 bits of window, plus 16: the gzip wrapper
+    ZLIB_GZIP_WINDOW = 31             # a window of 15 bits, plus 16 for the gzip wrapper
     ZLIB_MEMORY_LEVEL = 8
 
     LZ4_FRAME_API = 100
@@ -99,7 +98,8 @@ cdef enum:
     LZ4_BLOCK_INDEPENDENCE = 0x20
     LZ4_BLOCKS_OF_64_KIB = 4
     LZ4_BLOCKS_OF_256_KIB = 5
-    # The level that means "the fast compressor" in Kafka (`compression.lz4.level`), where other libraries count up.
+    # In Kafka this level means "the fast compressor" (`compression.lz4.level`); in liblz4 it is a high compression
+    # level.
     LZ4_KAFKA_DEFAULT_LEVEL = 9
     LZ4_HIGH_LEVEL_MIN = 3
     LZ4_HIGH_LEVEL_MAX = 12
@@ -111,7 +111,7 @@ cdef enum:
     XERIAL_HEADER_SIZE = 16
     XERIAL_MAGIC_SIZE = 8
 
-    # What a compressed byte can become at most: a snappy copy of 64 bytes takes three.
+    # The maximum ratio of snappy: a copy of 64 bytes takes three bytes.
     SNAPPY_RATIO_MAX = 22
 
     FIRST_CAPACITY_BYTES = 4096
@@ -153,7 +153,7 @@ cdef bint reserve_bytes(Bytes* bytes, size_t capacity) noexcept nogil:
 
 
 cdef CodecStatus make_room(Bytes* out, size_t limit_bytes) noexcept nogil:
-    """Grows a full buffer, up to one byte above the limit, so that reaching that byte proves too much output."""
+    """Grows a full buffer, at most to one byte above the limit: if that byte is used, the output is too large."""
     cdef size_t capacity
     if out.size < out.capacity:
         return CODEC_OK
@@ -172,7 +172,7 @@ cdef CodecStatus make_first_room(Bytes* out, size_t expected, size_t limit_bytes
 
 
 cdef void take_scratch(Bytes* out) noexcept nogil:
-    """An empty buffer, with warm memory when the pool has some. The capacity stands in a pooled block's first bytes."""
+    """Takes an empty buffer from the pool, or one without memory. A pooled block starts with its capacity."""
     out.data = <uint8_t*>kcore_context_pool_take(&scratches)
     out.size = 0
     out.capacity = 0
@@ -192,7 +192,7 @@ cdef void give_scratch(Bytes* bytes) noexcept nogil:
 
 
 cdef size_t claimed_gzip_size(const uint8_t* data, size_t size) noexcept nogil:
-    """The length that the last member's trailer claims."""
+    """The uncompressed size in the last member's trailer."""
     if size < 18:
         return 0
     data += size - 4
@@ -232,7 +232,7 @@ cdef CodecStatus decompress_gzip(const uint8_t* data, size_t size, size_t limit_
     cdef kcore_zlib_stream* stream
     cdef CodecStatus status
     cdef size_t claimed = claimed_gzip_size(data, size)
-    # A single member that becomes larger than its trailer says is wrong, whatever follows (decompressed_bound.pyx).
+    # A single member that exceeds the size in its trailer is corrupt (see decompressed_bound.pyx).
     cdef bint is_bounded = claimed < limit_bytes and not may_have_members(data, size)
     if zlib == NULL:
         return CODEC_UNAVAILABLE
@@ -323,7 +323,7 @@ cdef CodecStatus decompress_zstd(const uint8_t* data, size_t size, size_t limit_
         return CODEC_UNAVAILABLE
     claimed = zstd.frame_content_size(data, size)
     if claimed > <unsigned long long>limit_bytes or claimed > <unsigned long long>size * GZIP_RATIO_MAX:
-        claimed = <unsigned long long>size * 4       # unknown, malformed or beyond belief: let it grow
+        claimed = <unsigned long long>size * 4       # unknown, malformed or implausible: let it grow
     status = make_first_room(out, <size_t>claimed, limit_bytes)
     if status != CODEC_OK:
         return status
@@ -333,7 +333,7 @@ cdef CodecStatus decompress_zstd(const uint8_t* data, size_t size, size_t limit_
         if context == NULL:
             return CODEC_NO_MEMORY
     status = decompress_zstd_frames(zstd, context, data, size, limit_bytes, out)
-    # A frame may ask for a window of 128 MiB; such a context is not kept.
+    # A frame may require a window of 128 MiB. Do not keep such a context.
     if zstd.size_of_dctx(context) > ZSTD_POOLED_CONTEXT_BYTES or not kcore_context_pool_put(&zstd_decoders, context):
         zstd.free_dctx(context)
     return status
@@ -385,7 +385,7 @@ cdef CodecStatus decompress_lz4_frame(const kcore_lz4* lz4, void* context, const
         out.size += produced
         if answer == 0:
             if done < size:
-                return CODEC_CORRUPT      # Kafka's readers stop after one frame: what follows would be lost
+                return CODEC_CORRUPT      # Kafka's readers stop after one frame, so the rest would be lost
             return CODEC_OK if out.size <= limit_bytes else CODEC_TOO_LARGE
         if done == size and out.size < out.capacity:
             return CODEC_CORRUPT          # cut short
@@ -398,7 +398,7 @@ cdef CodecStatus decompress_lz4(const uint8_t* data, size_t size, size_t limit_b
     cdef int block_size_id
     if lz4 == NULL:
         return CODEC_UNAVAILABLE
-    # KafkaLZ4BlockInputStream refuses linked blocks: stored, they would stop every Java consumer.
+    # KafkaLZ4BlockInputStream refuses linked blocks: if stored, they would stop every Java consumer.
     if size < LZ4_FLAGS_POSITION + 2 or not data[LZ4_FLAGS_POSITION] & LZ4_BLOCK_INDEPENDENCE:
         return CODEC_CORRUPT
     status = make_first_room(out, size * 4, limit_bytes)
@@ -409,9 +409,9 @@ cdef CodecStatus decompress_lz4(const uint8_t* data, size_t size, size_t limit_b
         return CODEC_NO_MEMORY
     status = decompress_lz4_frame(lz4, context, data, size, limit_bytes, out)
     lz4.reset_dctx(context)
-    # Contexts hold buffers of a block's size: those of blocks of 1 and 4 MiB are not kept. Nor is one whose frame was not
-    # read to its end: a reset (liblz4 1.9) leaves how much of the frame's content was missing, and the next frame would
-    # be refused for it.
+    # A context holds buffers of the block size, so contexts for blocks of 1 and 4 MiB are not kept. Neither is the
+    # context of a frame that was not read to its end: liblz4 1.9 does not reset the count of missing content, and the
+    # next frame would be refused.
     block_size_id = (data[LZ4_FLAGS_POSITION + 1] >> 4) & 7
     if (status != CODEC_OK or block_size_id > LZ4_BLOCKS_OF_256_KIB
             or not kcore_context_pool_put(&lz4_decoders, context)):
@@ -472,7 +472,7 @@ cdef CodecStatus decompress_snappy(const uint8_t* data, size_t size, size_t limi
     if status != CODEC_OK:
         return status
     while remaining(&cursor) > 0:
-        # Streams may be joined: SnappyInputStream skips a header wherever a block could begin.
+        # Streams may be concatenated: SnappyInputStream skips a header wherever a block could begin.
         if remaining(&cursor) >= XERIAL_HEADER_SIZE and memcmp(cursor.position, XERIAL_HEADER, XERIAL_MAGIC_SIZE) == 0:
             take(&cursor, XERIAL_HEADER_SIZE)
             continue
@@ -561,7 +561,7 @@ cdef CodecStatus compress(int codec, int32_t level, const uint8_t* data, size_t 
     return CODEC_UNAVAILABLE
 
 
-# --- Python's face ---------------------------------------------------------------------------------------------------
+# --- Python interface ------------------------------------------------------------------------------------------------
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -582,12 +582,12 @@ cdef object taken_or_raised(CodecStatus status, int codec, Bytes* out):
 
 
 def is_available(int codec):
-    """Whether a codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd) can be read and written here without the GIL."""
+    """Whether a codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd) is available natively."""
     return bool(codec_is_available(codec))
 
 
 def compress_bytes(int codec, data, level=None):
-    """`data` as a batch's payload of this codec; `level` None is the codec's default in Kafka."""
+    """Compresses `data` to the payload of a batch. `level` None means the codec's default in Kafka."""
     cdef Bytes out
     cdef Py_buffer view
     cdef int32_t native_level = INT32_MIN if level is None else level
@@ -602,7 +602,7 @@ def compress_bytes(int codec, data, level=None):
 
 
 def decompress_bytes(int codec, data, size_t limit_bytes=DEFAULT_LIMIT_BYTES):
-    """The bytes inside a batch's payload, at most `limit_bytes` of them."""
+    """Decompresses the payload of a batch, at most to `limit_bytes`."""
     cdef Bytes out
     cdef Py_buffer view
     cdef CodecStatus status

@@ -1,7 +1,7 @@
-/* A bounded pool of decompression contexts and the like, which cost more to make than a small batch to decompress.
+/* A bounded pool of (de)compression contexts, which cost more to create than a small batch to decompress.
  *
- * Concurrency: lock-free. A slot holds a context or NULL and changes hands by one atomic exchange; when every slot is
- * taken the caller makes a context of its own and frees it afterwards: memory is bounded by the threads at work.
+ * Concurrency: lock-free. A slot holds a context or NULL and changes owner by one atomic exchange. With all slots empty
+ * the caller creates a context, with all slots full it frees one. The number of threads bounds the memory.
  */
 #ifndef KCORE_RECORD_CONTEXT_POOL_H
 #define KCORE_RECORD_CONTEXT_POOL_H
@@ -15,7 +15,7 @@ typedef struct {
     void *slots[KCORE_CONTEXT_POOL_SLOTS];
 } kcore_context_pool;
 
-/* A pooled context, or NULL when the caller has to make one. */
+/* A pooled context, or NULL if the caller has to create one. */
 static inline void *kcore_context_pool_take(kcore_context_pool *pool) {
     for (int i = 0; i < KCORE_CONTEXT_POOL_SLOTS; i++) {
         if (__atomic_load_n(&pool->slots[i], __ATOMIC_RELAXED) == NULL) continue;
@@ -25,7 +25,7 @@ static inline void *kcore_context_pool_take(kcore_context_pool *pool) {
     return NULL;
 }
 
-/* False: the pool is full and the context stays the caller's. */
+/* Returns false if the pool is full; the caller keeps the context. */
 static inline bool kcore_context_pool_put(kcore_context_pool *pool, void *context) {
     for (int i = 0; i < KCORE_CONTEXT_POOL_SLOTS; i++) {
         void *expected = NULL;

@@ -1,8 +1,8 @@
 """Control records: the markers that end a transaction (KIP-98; EndTransactionMarker and ControlRecordType).
 
-A marker stands alone in a batch whose attributes say transactional and control. Its key is version int16 and type
-int16 (0 abort, 1 commit), its value version int16 and coordinator epoch int32. A reader takes longer keys and values
-of later versions by their first fields, and must skip control records of types it does not know.
+A marker is the only record of a batch with the transactional and control attributes. Its key is version int16 and type
+int16 (0 abort, 1 commit). Its value is version int16 and coordinator epoch int32. Readers use the first fields of
+longer keys and values of later versions, and skip control records of unknown types.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERSION = 0
 
 
 class EndTransactionMarker:
-    """What a marker says: how the transaction ended, and by which epoch of its coordinator."""
+    """How a transaction ended, and the epoch of the coordinator that ended it."""
 
     __slots__ = ("coordinator_epoch", "is_commit")
 
@@ -38,7 +38,7 @@ class EndTransactionMarker:
 
 
 def control_type(record: Record) -> int:
-    """The type of a control record, whether known here or not."""
+    """The type of a control record, which may be unknown."""
     key = record.key
     if key is None or len(key) < _KEY.size:
         raise errors.CorruptMessageError("a control record's key is shorter than its version and type")
@@ -49,7 +49,7 @@ def control_type(record: Record) -> int:
 
 
 def decode_marker(record: Record) -> EndTransactionMarker | None:
-    """The marker in a record of a control batch; None when the record is of another type."""
+    """The marker in a record of a control batch; None if the record is of another type."""
     kind = control_type(record)
     if kind not in (ABORT, COMMIT):
         return None
@@ -72,7 +72,7 @@ def encode_marker(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytes:
-    """The batch that ends a producer's transaction in a partition."""
+    """Encodes the batch that ends a producer's transaction in a partition."""
     key = _KEY.pack(_VERSION, COMMIT if is_commit else ABORT)
     value = _VALUE.pack(_VERSION, coordinator_epoch)
     return encode_batch(

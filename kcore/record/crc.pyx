@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of record batches of magic 2 (KIP-98, RFC 3720).
 
-The work is done in crc32c.h; this module chooses the implementation once, when it is imported, and gives Python a
-face. Concurrency: pure functions; `checksum` and `software_checksum` release the GIL for large buffers.
+The implementations are in crc32c.h. This module chooses one at import and wraps it for Python. Concurrency: pure
+functions; `checksum` and `software_checksum` release the GIL for large buffers.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -15,7 +15,7 @@ cdef extern from "crc32c.h" nogil:
 
 ctypedef uint32_t (*crc32c_function)(uint32_t crc, const uint8_t* data, size_t size) noexcept nogil
 
-# Below this size releasing the GIL costs more than the checksum.
+# Below this size releasing the GIL costs more than the checksum itself.
 cdef enum:
     GIL_RELEASE_BYTES = 16384
 
@@ -33,7 +33,7 @@ cdef uint32_t crc32c_update(uint32_t crc, const uint8_t* data, size_t size) noex
 
 
 cdef uint32_t over_buffer(object data, uint32_t crc, crc32c_function function) except? 0:
-    """`function` over any object's bytes; the buffer interface itself costs half of what a memoryview does."""
+    """Applies `function` to an object's bytes. The buffer interface costs half as much as a memoryview."""
     cdef Py_buffer view
     cdef uint32_t result
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -52,5 +52,5 @@ def checksum(data, uint32_t crc=0):
 
 
 def software_checksum(data, uint32_t crc=0):
-    """The same by tables alone, which `checksum` falls back to where the CPU lacks the instructions."""
+    """The same, computed with tables only. `checksum` uses it if the CPU lacks the instructions."""
     return over_buffer(data, crc, kcore_crc32c_software)

@@ -60,12 +60,12 @@ static uint32_t kcore_crc32c_software(uint32_t crc, const uint8_t *data, size_t 
 
 #ifdef KCORE_CRC32C_X86
 
-/* A lane is between these many 8-byte words: shorter ones do not pay for the join, longer ones gain nothing. */
+/* The minimum and maximum lane, in words of 8 bytes: shorter lanes cost more to join, longer ones gain nothing. */
 #define KCORE_CRC32C_LANE_WORDS_MIN 8
 #define KCORE_CRC32C_LANE_WORDS_MAX 512
 
-/* Entry n is x^(64n - 33) modulo the polynomial: what a remainder is multiplied by to stand before n more words. The
- * missing 33 powers come from the joining instruction itself: 32 from crc32, one from the reversed product. */
+/* Entry n is x^(64n - 33) modulo the polynomial: the factor that moves a remainder before n more words. The missing 33
+ * powers come from the joining instruction itself: 32 from crc32, one from the reversed product. */
 static uint32_t kcore_crc32c_joins[2 * KCORE_CRC32C_LANE_WORDS_MAX + 1];
 
 static void kcore_crc32c_fill_joins(void) {

@@ -1,4 +1,4 @@
-"""The decoder's classes, for native code that makes or reads them."""
+"""The decoder's classes, for native code that creates or reads them."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from cpython.buffer cimport Py_buffer
@@ -8,7 +8,7 @@ from kcore.record.compression cimport Bytes
 
 
 cdef class BorrowedBuffer:
-    """Keeps an object's bytes where they are for as long as a batch or a record iterator reads them."""
+    """Holds an object's buffer, so that its bytes stay valid while a batch or a record iterator reads them."""
     cdef Py_buffer view
     cdef const uint8_t* data
     cdef size_t size
@@ -19,7 +19,7 @@ cdef class Record:
     cdef readonly int64_t timestamp
     cdef readonly object key
     cdef readonly object value
-    cdef bytes encoded_headers   # None without any
+    cdef bytes encoded_headers   # None without headers
     cdef int32_t header_count
 
 

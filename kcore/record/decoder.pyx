@@ -1,11 +1,11 @@
-"""Record batches for Python: iterates the batches of a buffer, and the records of a batch when asked for them.
+"""Record batches for Python: iterates the batches of a buffer and, on demand, the records of a batch.
 
-Formats: record batches of magic 2 (KIP-98); message sets of magic 0 and 1 through `kcore.record.legacy`. A buffer may
-end inside a batch, as a fetch response does: iteration then stops before it, and `position` says where. Bytes that no
-writer makes raise `errors.CorruptMessageError`; nothing is read beyond the buffer.
+Formats: record batches of magic 2 (KIP-98), and message sets of magic 0 and 1 through `kcore.record.legacy`. A buffer
+may end inside a batch, as in a fetch response: the iteration stops before that batch, at `position`. Invalid bytes
+raise `errors.CorruptMessageError`. Nothing is read beyond the buffer.
 
-Records are made on demand: keys and values are copied out, headers decoded when looked at; null and empty are kept
-apart. Concurrency: the objects belong to one thread; the buffer must not be written to while they are in use.
+Records are created on demand. Keys and values are copied; headers are decoded on access; null and empty are different
+values. Concurrency: use the objects from one thread, and do not write to the buffer while they are in use.
 """
 
 cimport cython
@@ -25,7 +25,7 @@ from kcore.record.record cimport RecordView, next_bytes, read_record
 
 from kcore import errors
 
-# What a batch may hold once decompressed, unless the caller says otherwise.
+# The maximum decompressed size of a batch, unless the caller passes another one.
 DEFAULT_LIMIT_BYTES = 256 * 1024 * 1024
 
 
@@ -46,11 +46,11 @@ cdef inline object bytes_or_none(const uint8_t* data, int32_t size):
 @cython.final
 @cython.freelist(256)
 cdef class Record:
-    """One record: `offset`, `timestamp` (ms, -1 without one), `key`, `value`, `headers`."""
+    """One record: `offset`, `timestamp` (ms; -1 if it has none), `key`, `value`, `headers`."""
 
     @property
     def headers(self):
-        """Pairs of name and value, in order; bytes of a name that are not UTF-8 survive as surrogates."""
+        """Pairs of name and value, in order. Bytes of a name that are not UTF-8 become surrogates."""
         cdef Cursor cursor
         cdef const uint8_t* name
         cdef const uint8_t* value
@@ -83,10 +83,10 @@ cdef Record make_record(int64_t offset, int64_t timestamp, object key, object va
 
 @cython.final
 cdef class RecordBatch:
-    """A batch's header as attributes; iterating it gives its records.
+    """The header of a batch as attributes. Iterate it to get its records.
 
-    Of magic 0 and 1 a batch is one message, or a compressed message with those inside: producer fields are -1,
-    `base_offset` is unknown without decompressing and equals `last_offset`, `record_count` is -1.
+    In magic 0 and 1 a batch is one message, possibly a compressed one that contains others. Its producer fields and
+    `record_count` are -1. `base_offset` is not known without decompression and equals `last_offset`.
     """
 
     @property
@@ -107,7 +107,7 @@ cdef class RecordBatch:
 
     @property
     def size_bytes(self):
-        """With the offset and the length field at its head."""
+        """The size of the batch, its base offset and length fields included."""
         return self.header.size_bytes
 
     @property
@@ -148,7 +148,7 @@ cdef class RecordBatch:
 
     @property
     def last_sequence(self):
-        """Sequences wrap to 0 after 2^31 - 1 (DefaultRecordBatch.incrementSequence); -1 without one."""
+        """-1 without a sequence. Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence)."""
         if self.header.base_sequence < 0:
             return -1
         return (self.header.base_sequence + self.header.last_offset_delta) & 0x7FFFFFFF
@@ -159,7 +159,7 @@ cdef class RecordBatch:
 
     @property
     def codec(self):
-        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; `kcore.record.compression.NAMES` has the names."""
+        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd. The names are in `kcore.record.compression.NAMES`."""
         return self.header.attributes & COMPRESSION_MASK
 
     @property
@@ -176,12 +176,12 @@ cdef class RecordBatch:
 
     @property
     def delete_horizon_ms(self):
-        """When a tombstone or marker in a compacted batch may go (KIP-534); None when not set."""
+        """When a tombstone or marker in a compacted batch may be removed (KIP-534); None if not set."""
         return self.header.base_timestamp if self.header.attributes & DELETE_HORIZON_MASK else None
 
     @property
     def raw(self):
-        """The batch's own bytes, copied."""
+        """A copy of the batch's bytes."""
         return PyBytes_FromStringAndSize(<const char*>self.data, self.header.size_bytes)
 
     def has_valid_checksum(self):
@@ -245,7 +245,7 @@ cdef class RecordIterator:
         return self
 
     def __length_hint__(self):
-        # Not beyond what the bytes can hold, whatever the header claims: seven is the smallest record.
+        # Limited by what the bytes can hold, whatever the header says: the smallest record has seven bytes.
         return min(<size_t>(self.batch.header.record_count - self.index), remaining(&self.cursor) // 7)
 
     def __next__(self):
@@ -274,7 +274,7 @@ cdef class RecordIterator:
 
 @cython.final
 cdef class BatchIterator:
-    """Gives the batches of a buffer in order; `position` is where the next one begins."""
+    """Iterates the batches of a buffer. `position` is where the next one begins."""
 
     def __iter__(self):
         return self
@@ -300,7 +300,7 @@ cdef class BatchIterator:
 
 
 def decode_batches(buffer, check_crc=True, size_t decompressed_limit_bytes=DEFAULT_LIMIT_BYTES):
-    """Iterates the whole batches of a bytes-like object, as a segment file or a fetch response holds them."""
+    """Iterates the complete batches of a bytes-like object, such as a segment file or a fetch response's records."""
     cdef BatchIterator batches = BatchIterator.__new__(BatchIterator)
     batches.buffer = BorrowedBuffer(buffer)
     batches.check_crc = check_crc

@@ -1,12 +1,13 @@
-"""How large a compressed payload can become, without decompressing it.
+"""An upper bound of a compressed payload's size, without decompressing it.
 
-A few bytes can become hundreds of megabytes, and a thread that serves many clients must not find out by decompressing
-them. The frames of snappy, lz4 and zstd (RFC 8878) have heads of blocks, which say, or bound, the size of each block.
-Deflate has no such heads: a gzip payload of one member is believed to be as large as its trailer (RFC 1952) says, since
-`decompress` stops there and refuses it; one that may have several members is bounded by the ratio of the format alone.
+A few bytes can decompress to hundreds of megabytes, and a thread that serves many clients must not find out by
+decompressing them. Frames of snappy, lz4 and zstd (RFC 8878) have block headers, which give or limit the size of each
+block. Deflate has none: for a gzip payload with one member the size in the trailer (RFC 1952) is used, because
+`decompress` refuses a payload that exceeds it. A payload that may have several members is limited by the ratio of the
+format only.
 
-What is not understood here counts as large, unless `decompress` refuses it at that place. The cost is a few
-instructions a block, which is tens of kilobytes of records. Concurrency: pure functions over borrowed bytes, read
+A format that this module does not understand counts as large, unless `decompress` refuses it there. The cost is a few
+instructions per block, that is, per tens of kilobytes of records. Concurrency: pure functions over borrowed bytes, read
 through the checked cursor.
 """
 
@@ -104,7 +105,7 @@ cdef int64_t lz4_bound(const uint8_t* data, size_t size, int64_t enough) noexcep
     if read_little_uint32(&cursor) != LZ4_MAGIC:
         return 0
     flags = <uint8_t>read_int8(&cursor)
-    # 64 KiB, 256 KiB, 1 MiB or 4 MiB for the ids 4 to 7; no frame has another.
+    # Block size ids 4 to 7 mean 64 KiB, 256 KiB, 1 MiB and 4 MiB. Frames have no other ids.
     block_max = <int64_t>1 << (8 + 2 * ((<uint8_t>read_int8(&cursor) >> 4) & 7))
     take(&cursor, (8 if flags & LZ4_HAS_CONTENT_SIZE else 0) + (4 if flags & LZ4_HAS_DICTIONARY else 0) + 1)
     while total <= enough:
@@ -112,7 +113,7 @@ cdef int64_t lz4_bound(const uint8_t* data, size_t size, int64_t enough) noexcep
         if block == 0:
             break
         block_size = block & ~LZ4_IS_UNCOMPRESSED
-        # A block that is cut short is refused at its end only, so it counts.
+        # A truncated block is refused only at its end, so it counts.
         total += min(block_max, <int64_t>block_size * (1 if block & LZ4_IS_UNCOMPRESSED else LZ4_RATIO_MAX))
         take(&cursor, <int64_t>block_size + (4 if flags & LZ4_HAS_BLOCK_CHECKSUMS else 0))
     return total
@@ -165,7 +166,7 @@ cdef int64_t zstd_bound(const uint8_t* data, size_t size, int64_t enough) noexce
             if descriptor & 4:
                 take(&cursor, 4)
         else:
-            # A frame of a release before 0.8, which the library may still read.
+            # A frame of a zstd release before 0.8, which the library may still read.
             return INT64_MAX
     return total
 
@@ -183,5 +184,5 @@ cdef int64_t decompressed_bound(int codec, const uint8_t* data, size_t size, int
 
 
 def bound_of(int codec, bytes data not None, int64_t enough=INT64_MAX):
-    """The bound of a payload, for comparison with what it becomes."""
+    """The upper bound of a payload, for tests that compare it with the decompressed size."""
     return decompressed_bound(codec, <const uint8_t*><const char*>data, <size_t>len(data), enough)

@@ -1,8 +1,8 @@
-"""Writes record batches of magic 2 (KIP-98; MemoryRecordsBuilder of Apache Kafka) from Python's keys and values.
+"""Writes record batches of magic 2 (KIP-98; MemoryRecordsBuilder of Apache Kafka) from Python keys and values.
 
-The builder gathers encoded records in one growing native buffer; `build` compresses them, puts the header before them
-and checksums the whole. Offsets count up from `base_offset`; timestamps are relative to the first record's.
-Concurrency: a builder belongs to one thread; compression in `build` runs without the GIL.
+The builder collects encoded records in one growing native buffer. `build` compresses them, puts the header before them
+and computes the checksum. Offsets count up from `base_offset`; timestamps are relative to the first record's.
+Concurrency: use a builder from one thread only. `build` compresses without the GIL.
 """
 
 cimport cython
@@ -43,7 +43,7 @@ cdef inline const uint8_t* start_of(bytes value) noexcept:
 
 
 cdef list encoded_headers(object headers, size_t* size):
-    """The headers as pairs of bytes, and the bytes they take in a record."""
+    """The headers as pairs of bytes. `size` is set to their size in a record."""
     cdef list pairs = []
     cdef bytes name, value
     cdef Py_ssize_t name_size, value_size
@@ -65,7 +65,7 @@ cdef list encoded_headers(object headers, size_t* size):
 
 @cython.final
 cdef class RecordBatchBuilder:
-    """One batch in the making. `size_bytes` is what it would take uncompressed."""
+    """Builds one batch. `size_bytes` is its uncompressed size."""
 
     cdef Bytes records
     cdef BatchHeader header
@@ -113,7 +113,7 @@ cdef class RecordBatchBuilder:
         return self.header.max_timestamp
 
     def append(self, key, value, int64_t timestamp=-1, headers=()):
-        """Adds a record; answers the bytes it takes. Headers are pairs of a name (str or UTF-8) and bytes or None."""
+        """Adds a record and returns its size in bytes. Headers are pairs of a name (str or UTF-8) and bytes or None."""
         cdef bytes key_bytes = None if key is None else as_bytes(key)
         cdef bytes value_bytes = None if value is None else as_bytes(value)
         cdef RecordView record
@@ -132,7 +132,7 @@ cdef class RecordBatchBuilder:
         return self.write(&record, pairs)
 
     cdef int place(self, RecordView* record, int64_t timestamp) except -1:
-        """The record's offset and time, relative to the batch's."""
+        """Sets the record's offset and timestamp deltas, and the batch's base and maximum timestamps."""
         if self.header.record_count == INT32_MAX:
             raise errors.RecordListTooLargeError("the batch is full")
         if self.header.record_count == 0:
@@ -169,7 +169,7 @@ cdef class RecordBatchBuilder:
         return codec_fallback.compress(self.codec, data, None if self.level == INT32_MIN else self.level)
 
     def build(self):
-        """The finished batch. The builder may go on being appended to and built again."""
+        """Returns the finished batch. You can append more records afterwards and build again."""
         cdef Bytes compressed
         cdef const uint8_t* payload = self.records.data
         cdef size_t size = self.records.size
@@ -178,7 +178,7 @@ cdef class RecordBatchBuilder:
         compressed.data = NULL
         compressed.size = compressed.capacity = 0
         try:
-            # Without records there is nothing to compress: such a batch says so (DefaultRecordBatch.writeEmptyHeader).
+            # A batch without records is not marked as compressed (DefaultRecordBatch.writeEmptyHeader).
             self.header.attributes &= ~COMPRESSION_MASK
             if self.codec != CODEC_NONE and self.header.record_count > 0:
                 self.header.attributes |= <int16_t>self.codec
@@ -205,9 +205,9 @@ cdef class RecordBatchBuilder:
 
 
 def encode_batch(records, *, int64_t timestamp=-1, **fields):
-    """One batch of `records`: tuples of key, value and, where wanted, headers and a timestamp.
+    """Encodes one batch. Each record is a tuple of key, value and, optionally, headers and timestamp.
 
-    `timestamp` is that of records which bring none; `fields` are the builder's.
+    `timestamp` is for records without their own. `fields` are the arguments of RecordBatchBuilder.
     """
     cdef RecordBatchBuilder builder = RecordBatchBuilder(**fields)
     for record in records:

@@ -3,11 +3,11 @@
     offset int64 | size int32 | crc uint32 (IEEE, from magic on) | magic int8 | attributes int8
     timestamp int64 (magic 1) | key length int32, key | value length int32, value
 
-A compressed message carries a message set as its value. Inside one of magic 1 offsets are relative, and the outer
-message has the offset of the last one; inside one of magic 0 they are absolute. With LogAppendTime the outer timestamp
-counts for every message inside. lz4 frames inside magic 0 carry a header checksum computed over the wrong bytes
-(KAFKA-3160), which is put right before they are read. Messages that are compressed inside compressed ones are refused,
-as in Kafka. Concurrency: pure functions; old data is rare, so the GIL is kept.
+The value of a compressed message is a message set. In magic 1 the inner offsets are relative, and the outer message has
+the offset of the last inner one; in magic 0 they are absolute. With LogAppendTime the outer timestamp applies to all
+inner messages. lz4 frames in magic 0 have a header checksum over the wrong bytes (KAFKA-3160), which is corrected
+before reading. Compressed messages inside compressed messages are refused, as in Kafka. Concurrency: pure functions,
+which hold the GIL because old data is rare.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -21,9 +21,9 @@ from kcore import errors
 cdef enum:
     CODEC_MASK = 0x07
     LOG_APPEND_TIME_MASK = 0x08
-    # Magic 0 and 1 know gzip, snappy and lz4.
+    # Magic 0 and 1 have gzip, snappy and lz4 only.
     LAST_CODEC = 3
-    # Offset, size and crc stand before what the checksum covers.
+    # The checksum covers the bytes after offset, size and crc.
     CHECKED_FROM = 16
     LZ4_FLAGS_POSITION = 4
     LZ4_CONTENT_SIZE = 0x08
@@ -70,7 +70,7 @@ cdef uint32_t rotate(uint32_t value, int bits) noexcept:
 
 
 cdef uint32_t xxh32_of_short(const uint8_t* data, size_t size) noexcept:
-    """xxHash32, seed 0, of fewer than 16 bytes: all that an lz4 frame's header needs."""
+    """xxHash32 with seed 0 of fewer than 16 bytes, which is enough for an lz4 frame header."""
     cdef uint32_t value = <uint32_t>(0x165667B1u + size)
     cdef uint32_t word
     while size >= 4:
@@ -88,7 +88,7 @@ cdef uint32_t xxh32_of_short(const uint8_t* data, size_t size) noexcept:
 
 
 def mended_lz4_frame(bytes frame):
-    """The frame with the header checksum that its format asks for."""
+    """The frame with the header checksum that the lz4 format requires."""
     cdef const uint8_t* data = <const uint8_t*><const char*>frame
     cdef size_t descriptor
     cdef uint8_t checksum
@@ -103,7 +103,7 @@ def mended_lz4_frame(bytes frame):
 
 
 def has_valid_checksum(bytes message not None):
-    """Whether a whole message, offset and size included, carries its own checksum."""
+    """Whether a message, given with its offset and size, has a correct checksum."""
     from binascii import crc32
 
     cdef Cursor cursor = cursor_over(<const uint8_t*><const char*>message, <size_t>len(message))
@@ -134,7 +134,7 @@ cdef list decode_inner(const Message* outer, bytes inner):
 
 
 def decode_message(bytes message not None, size_t limit_bytes):
-    """The records of one message: itself, or those compressed inside it."""
+    """The records of one message: the message itself, or the ones compressed inside it."""
     cdef Cursor cursor = cursor_over(<const uint8_t*><const char*>message, <size_t>len(message))
     cdef Message outer
     cdef int codec

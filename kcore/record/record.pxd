@@ -4,8 +4,8 @@
     key length varint, key | value length varint, value | header count varint, headers
     header: key length varint, key | value length varint, value
 
-A length of -1 is null (a header's key may not be null). Reading is strict: what a record announces must fill exactly
-the bytes it announces, headers included. Concurrency: pure functions over borrowed bytes.
+A length of -1 means null (a header's key must not be null). Reading is strict: the fields of a record, headers
+included, must fill exactly the length that it gives. Concurrency: pure functions over borrowed bytes.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -21,12 +21,12 @@ cdef struct RecordView:
     const uint8_t* value
     int32_t value_size
     int32_t header_count
-    const uint8_t* headers       # the first header; the last one ends where the record ends
+    const uint8_t* headers       # start of the first header; the last one ends with the record
     size_t headers_size
 
 
 cdef inline int32_t next_varint(Cursor* cursor) noexcept nogil:
-    """read_varint, with the one-byte case, which is nearly every case, decided first."""
+    """read_varint with a fast path for one byte, by far the most frequent case."""
     cdef uint8_t first
     if not cursor.failed and cursor.position < cursor.end and cursor.position[0] < 0x80:
         first = cursor.position[0]
@@ -36,7 +36,7 @@ cdef inline int32_t next_varint(Cursor* cursor) noexcept nogil:
 
 
 cdef inline const uint8_t* next_bytes(Cursor* cursor, int32_t* size) noexcept nogil:
-    """A length and its bytes; NULL and -1 when null, as for every negative length (DefaultRecord.readFrom)."""
+    """Reads a length and its bytes; NULL and -1 for every negative length (DefaultRecord.readFrom)."""
     size[0] = next_varint(cursor)
     if size[0] < 0:
         size[0] = -1
@@ -46,7 +46,7 @@ cdef inline const uint8_t* next_bytes(Cursor* cursor, int32_t* size) noexcept no
 
 cdef inline bint skip_headers(Cursor* cursor, int32_t count) noexcept nogil:
     cdef int32_t size = 0
-    # A header takes two bytes at least, which bounds the loop by the bytes at hand.
+    # A header has at least two bytes, so the available bytes bound the loop.
     if count < 0 or <size_t>count > remaining(cursor) // 2:
         return False
     while count > 0:
@@ -61,7 +61,7 @@ cdef inline bint skip_headers(Cursor* cursor, int32_t count) noexcept nogil:
 
 
 cdef inline bint read_record(Cursor* cursor, RecordView* out) noexcept nogil:
-    """The next record; False when it is malformed. `cursor` then stands past the bytes that the record announced."""
+    """Reads the next record and moves `cursor` past it. Returns False if the record is malformed."""
     cdef int32_t size = next_varint(cursor)
     cdef const uint8_t* start = take(cursor, size)
     cdef Cursor body
@@ -97,7 +97,7 @@ cdef inline size_t varlong_size(int64_t value) noexcept nogil:
 
 
 cdef inline uint8_t* put_varlong(uint8_t* target, int64_t value) noexcept nogil:
-    """Also a varint's encoding: zigzag of a 32-bit value widened to 64 bits gives the same bytes."""
+    """Also encodes a varint: zigzag of a 32-bit value widened to 64 bits gives the same bytes."""
     cdef uint64_t rest = zigzag_long(value)
     while rest >= 0x80:
         target[0] = <uint8_t>(rest | 0x80)
@@ -108,7 +108,7 @@ cdef inline uint8_t* put_varlong(uint8_t* target, int64_t value) noexcept nogil:
 
 
 cdef inline uint8_t* put_sized(uint8_t* target, const uint8_t* data, int32_t size) noexcept nogil:
-    """A length and its bytes; the length -1 alone when null."""
+    """Writes a length and its bytes; only the length -1 for null."""
     target = put_varlong(target, size)
     if size > 0:
         memcpy(target, data, <size_t>size)
@@ -117,7 +117,7 @@ cdef inline uint8_t* put_sized(uint8_t* target, const uint8_t* data, int32_t siz
 
 
 cdef inline size_t record_body_size(const RecordView* record) noexcept nogil:
-    """What the record's length field announces."""
+    """The value of the record's length field."""
     cdef size_t size = 1 + varlong_size(record.timestamp_delta) + varlong_size(record.offset_delta)
     size += varlong_size(record.key_size) + varlong_size(record.value_size) + varlong_size(record.header_count)
     if record.key_size > 0:

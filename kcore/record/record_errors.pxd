@@ -1,12 +1,12 @@
-"""Which records of a refused batch are bad, and Kafka's sentences about them (KIP-467; LogValidator)."""
+"""The invalid records of a refused batch, and Kafka's messages about them (KIP-467; LogValidator)."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef enum:
-    # How many records one answer lists. A record takes 7 bytes of a request and 100 of the answer.
+    # The most records that one response lists. A record takes 7 bytes of a request and 100 of the response.
     RECORD_ERRORS_MAX = 100000
-    RECORD_ERROR_SIZE_MAX = 512          # of the sentence about one record, for a legal topic name
-    RECORD_ERRORS_SIZE_MAX = 2048        # of the sentence about a batch
+    RECORD_ERROR_SIZE_MAX = 512          # of the message about one record, for a legal topic name
+    RECORD_ERRORS_SIZE_MAX = 2048        # of the message about a batch
 
 cdef enum RecordErrorKind:
     RECORD_HAS_NO_KEY = 0
@@ -22,21 +22,21 @@ cdef struct RecordError:
     int64_t offset                       # as the producer wrote it
     int64_t timestamp
 
-# Empty when zeroed; free it with record_errors_free. `total` counts those beyond RECORD_ERRORS_MAX too.
+# Empty when zeroed; release it with record_errors_free. `total` also counts errors beyond RECORD_ERRORS_MAX.
 cdef struct RecordErrors:
     RecordError* errors
     int32_t count
     int32_t capacity
     int32_t total
     bint has_bad_timestamp
-    int64_t earliest_ms                  # what the topic takes, for RECORD_TIME_OUT_OF_RANGE
+    int64_t earliest_ms                  # the allowed range, for RECORD_TIME_OUT_OF_RANGE
     int64_t latest_ms
 
-# Without memory the error is only counted.
+# Adds an error. If memory is exhausted, it is only counted.
 cdef void record_errors_add(RecordErrors* errors, const RecordError* error) noexcept nogil
 cdef void record_errors_free(RecordErrors* errors) noexcept nogil
-# Writes the sentence about one record, or about all of them, ended by a zero byte, and answers its size without it.
-# `target` has room for RECORD_ERROR_SIZE_MAX or RECORD_ERRORS_SIZE_MAX bytes.
+# Write the message about one record, or about the whole batch, with a terminating zero byte, and return its size
+# without it. `target` has room for RECORD_ERROR_SIZE_MAX or RECORD_ERRORS_SIZE_MAX bytes.
 cdef int32_t describe_record_error(const RecordErrors* errors, int32_t position, const uint8_t* topic,
                                    int32_t topic_size, int32_t partition, char* target) noexcept nogil
 cdef int32_t describe_record_errors(const RecordErrors* errors, const uint8_t* topic, int32_t topic_size,

@@ -1,9 +1,9 @@
-"""Which records of a refused batch are bad, and Kafka's sentences about them (KIP-467).
+"""The invalid records of a refused batch, and Kafka's messages about them (KIP-467).
 
-Clients read the list to fail these records alone and to send the others again. The sentences are those of
-`LogValidator.validateRecord` and `processRecordErrors`. A list exists only where a record is bad, and holds at most
-RECORD_ERRORS_MAX of them: records are decompressed, so their number is not bounded by the size of the request.
-Concurrency: pure functions over the caller's list; nothing here needs the GIL or a lock.
+Clients read the list to fail only these records and send the others again. The messages are those of
+`LogValidator.validateRecord` and `processRecordErrors`. A list holds at most RECORD_ERRORS_MAX records: they may have
+been compressed, so the size of the request does not limit their number. Concurrency: pure functions over the caller's
+list; nothing here needs the GIL or a lock.
 """
 
 from libc.stdint cimport int32_t, uint8_t
@@ -39,7 +39,7 @@ cdef void record_errors_free(RecordErrors* errors) noexcept nogil:
 
 
 cdef inline int32_t written(int outcome, int32_t capacity) noexcept nogil:
-    """How much snprintf has left in a buffer of `capacity` bytes."""
+    """How many characters snprintf left in a buffer of `capacity` bytes."""
     return max(0, min(<int32_t>outcome, capacity - 1))
 
 

@@ -1,7 +1,7 @@
-/* Snappy's raw block format, read and written by hand.
+/* Snappy's raw block format: reader and writer.
  *
- * A block is its uncompressed length as a varint, then elements: a tag whose low two bits say literal (0) or copy with
- * a 1, 2 or 4 byte offset (1, 2, 3). Source: format_description.txt of the Snappy project.
+ * A block is its uncompressed length as a varint, then elements. The low two bits of an element's tag mean literal (0)
+ * or a copy with an offset of 1, 2 or 4 bytes (1, 2, 3). Source: format_description.txt of the Snappy project.
  * The reader checks every length and offset against both buffers; no input makes it read or write outside them.
  * Concurrency: pure functions.
  */
@@ -13,13 +13,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Matches are looked for within one fragment, so that offsets fit 16 bits. */
+/* Matches are searched within one fragment, so that offsets fit 16 bits. */
 #define KCORE_SNAPPY_FRAGMENT 65536
 #define KCORE_SNAPPY_HASH_BITS 14
-/* Copies of known-safe size are done in steps of this many bytes. */
+/* Copies with enough room are done in steps of this many bytes. */
 #define KCORE_SNAPPY_STRIDE 16
 
-/* Reads the length at the head of a block; returns the bytes it took, 0 when it is malformed. */
+/* Reads the length at the start of a block. Returns its size in bytes; 0 if it is malformed. */
 static inline size_t kcore_snappy_read_length(const uint8_t *data, size_t size, uint32_t *length) {
     uint64_t value = 0;
     for (size_t i = 0; i < size && i < 5; i++) {
@@ -37,7 +37,7 @@ static inline void kcore_snappy_copy_overlapping(uint8_t *target, size_t offset,
     for (size_t i = 0; i < length; i++) target[i] = source[i];
 }
 
-/* Decodes the elements after the length; true when they make exactly `length` bytes. */
+/* Decodes the elements after the length. Returns whether they give exactly `length` bytes. */
 static bool kcore_snappy_decode(const uint8_t *data, size_t size, uint8_t *out, size_t length) {
     const uint8_t *end = data + size;
     uint8_t *target = out;
@@ -86,7 +86,7 @@ static bool kcore_snappy_decode(const uint8_t *data, size_t size, uint8_t *out, 
         }
         if (offset == 0 || offset > (size_t)(target - out) || writable < count) return false;
         if (offset >= KCORE_SNAPPY_STRIDE && writable >= 4 * KCORE_SNAPPY_STRIDE) {
-            /* A copy is at most 64 bytes; each step reads what stands a whole stride before it, already written. */
+            /* A copy is at most 64 bytes. Each step reads bytes a whole stride before it, which are already written. */
             for (size_t done = 0; done < count; done += KCORE_SNAPPY_STRIDE) {
                 memcpy(target + done, target - offset + done, KCORE_SNAPPY_STRIDE);
             }
@@ -98,7 +98,7 @@ static bool kcore_snappy_decode(const uint8_t *data, size_t size, uint8_t *out, 
     return target == target_end;
 }
 
-/* The most bytes that a block of `size` bytes can take: its length, and six bytes for each sixty of literals. */
+/* The maximum size of the block for `size` bytes: its length, and six bytes for each sixty bytes of literals. */
 static inline size_t kcore_snappy_bound(size_t size) { return 32 + size + size / 6; }
 
 static inline uint32_t kcore_snappy_load32(const uint8_t *data) {
@@ -128,7 +128,7 @@ static inline uint8_t *kcore_snappy_put_literal(uint8_t *out, const uint8_t *dat
 
 static inline uint8_t *kcore_snappy_put_copy(uint8_t *out, size_t offset, size_t count) {
     while (count > 0) {
-        /* Never leave a rest below four bytes: the short form begins there. */
+        /* Never leave a rest of less than four bytes, the minimum of the short form. */
         size_t part = count <= 64 ? count : (count < 68 ? 60 : 64);
         if (part >= 4 && part < 12 && offset < 2048) {
             *out++ = (uint8_t)(1 | (part - 4) << 2 | (offset >> 8) << 5);
@@ -158,7 +158,7 @@ static inline size_t kcore_snappy_match_length(const uint8_t *left, const uint8_
     return (size_t)(right - start);
 }
 
-/* Greedy matching over one fragment; the longer nothing matches, the longer the steps. */
+/* Greedy matching within one fragment. The steps get longer while nothing matches. */
 static uint8_t *kcore_snappy_encode_fragment(const uint8_t *data, size_t size, uint16_t *positions, uint8_t *out) {
     const uint8_t *end = data + size;
     const uint8_t *literal = data;
@@ -190,8 +190,8 @@ static uint8_t *kcore_snappy_encode_fragment(const uint8_t *data, size_t size, u
     return kcore_snappy_put_literal(out, literal, (size_t)(end - literal));
 }
 
-/* Writes a block into `out`, which holds kcore_snappy_bound(size) bytes; `positions` has 2^KCORE_SNAPPY_HASH_BITS
- * entries. Returns the bytes written. */
+/* Writes a block into `out`, with room for kcore_snappy_bound(size) bytes. `positions` has 2^KCORE_SNAPPY_HASH_BITS
+ * entries. Returns the size of the block. */
 static size_t kcore_snappy_encode(const uint8_t *data, uint32_t size, uint16_t *positions, uint8_t *out) {
     uint8_t *target = out;
     uint32_t rest = size;

@@ -1,19 +1,20 @@
 """LogValidator's rules for batches of magic 2 (LogValidator, UnifiedLog.analyzeAndValidateRecords and
 ProduceRequest.validateRecords of Apache Kafka 3.9), in the order in which Kafka applies them.
 
-The one rule book: the native produce path, the Python path and the internal writers all come through here. A batch is
-first checked as a whole and only then patched, so that refused bytes are left as they came. Uncompressed batches cost
-one checksum and one walk over the records' heads, without allocation; compressed ones are decompressed and walked by
-the same rules. A batch is written anew, into `rebuilt`, when the topic wants another codec or when the offsets inside
-a compressed batch do not count up from 0.
+The rules exist only here: the native produce path, the Python path and the internal writers all call this module. A
+batch is checked as a whole and patched only then, so a refused batch keeps its bytes. An uncompressed batch costs one
+checksum and one walk over its records, without allocation. A compressed one is decompressed and walked by the same
+rules. A batch is rewritten into `rebuilt` if the topic requires another codec, or if the offsets inside a compressed
+batch do not count up from 0.
 
-Other than Kafka, in what no client does: offsets inside an uncompressed batch that do not count up are refused (Kafka
-would store them, and readers would see offsets outside the batch); so are bytes behind the batch (Kafka drops a tail
-that is no whole batch); and the broker's own batches are counted too. Where Kafka 3.9 answers UNKNOWN_SERVER_ERROR, an
-unknown codec is named, bytes that cannot be decompressed are an invalid record, and offsets inside a compressed batch
-are put right, as its comments intend. tests/oracle/record holds the two together.
+Differences to Kafka, in cases that no client produces: an uncompressed batch whose offsets do not count up from 0 is
+refused (Kafka stores it, and readers see offsets outside the batch). Bytes after the batch are refused (Kafka drops a
+tail that is not a whole batch). The record count of the broker's own batches is checked too. Where Kafka 3.9 returns
+UNKNOWN_SERVER_ERROR, an unknown codec gives UNSUPPORTED_COMPRESSION_TYPE, data that cannot be decompressed gives
+INVALID_RECORD, and wrong offsets inside a compressed batch are corrected, as the comments in Kafka intend.
+tests/oracle/record compares both.
 
-Concurrency: a pure function over the caller's bytes; nothing here needs the GIL or a lock.
+Concurrency: a pure function over the caller's bytes. Nothing here needs the GIL or a lock.
 """
 
 from libc.stdint cimport INT32_MAX, INT32_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -42,12 +43,12 @@ from kcore.record.record cimport RecordView, put_record_up_to_headers, read_reco
 cdef enum:
     NO_TIMESTAMP = -1
 
-# What the walk over a batch's records found out.
+# What walk_records finds.
 cdef struct RecordsSummary:
     int64_t first_timestamp
     int64_t max_timestamp
     bint offsets_count_up        # 0, 1, 2, ...
-    bint verbatim                # written anew the records would be the same bytes
+    bint verbatim                # rewriting the records would give the same bytes
 
 
 cdef void clear_result(ValidationResult* result) noexcept nogil:
@@ -90,7 +91,7 @@ cdef int16_t check_framing(const ReceivedBatch* batch, ValidationResult* result)
 
 cdef int16_t check_size_and_checksum(const uint8_t* batch, const BatchHeader* header, const ValidationRules* rules,
                                      int origin, ValidationResult* result) noexcept nogil:
-    """UnifiedLog.analyzeAndValidateRecords, behind the codec rules of the request."""
+    """The checks of UnifiedLog.analyzeAndValidateRecords, after the codec rules of the request."""
     cdef int codec = header.attributes & COMPRESSION_MASK
     if origin == ORIGIN_CLIENT and codec == CODEC_ZSTD and rules.reject_zstd:
         return refuse_batch(result, UNSUPPORTED_COMPRESSION_TYPE, "Produce requests below version 7 cannot carry zstd.")
@@ -126,7 +127,7 @@ cdef int16_t check_header(const BatchHeader* header, int origin, ValidationResul
 
 
 cdef inline bint is_out_of_range(int64_t timestamp, int64_t now_ms, const ValidationRules* rules) noexcept nogil:
-    # Unsigned subtraction wraps as Java's does, which is what decides about absurd timestamps there.
+    # Unsigned subtraction wraps as Java's does; Kafka decides about extreme timestamps in this way.
     cdef int64_t age = <int64_t>(<uint64_t>now_ms - <uint64_t>timestamp)
     return age > rules.timestamp_before_max_ms or <int64_t>(0 - <uint64_t>age) > rules.timestamp_after_max_ms
 
@@ -148,7 +149,7 @@ cdef void note_record_error(RecordErrors* errors, int kind, const RecordView* re
 cdef void check_record(const RecordView* record, int64_t timestamp, int32_t index, const BatchHeader* header,
                        const ValidationRules* rules, int64_t now_ms, RecordsSummary* summary,
                        RecordErrors* errors) noexcept nogil:
-    """LogValidator.validateRecord: one error a record."""
+    """LogValidator.validateRecord: at most one error per record."""
     if record.offset_delta != index:
         summary.offsets_count_up = False
     if rules.compacted and record.key_size < 0:
@@ -164,8 +165,8 @@ cdef void check_record(const RecordView* record, int64_t timestamp, int32_t inde
 
 
 cdef int16_t refuse_records(const RecordErrors* errors, ValidationResult* result) noexcept nogil:
-    """LogValidator.processRecordErrors: INVALID_TIMESTAMP when any record has a bad one. Without memory for the list
-    no record is named."""
+    """LogValidator.processRecordErrors: INVALID_TIMESTAMP if any record has a bad timestamp. If memory for the list was
+    exhausted, no record is named."""
     cdef int32_t first = errors.errors[0].index if errors.count > 0 else -1
     if errors.has_bad_timestamp:
         return refuse(result, INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp",
@@ -174,7 +175,7 @@ cdef int16_t refuse_records(const RecordErrors* errors, ValidationResult* result
 
 
 cdef int16_t refuse_unreadable(ValidationResult* result, const char* message, int32_t index) noexcept nogil:
-    """The batch is at fault, whatever its first records are: none of them is listed."""
+    """Refuses the batch itself and drops the list of invalid records."""
     record_errors_free(&result.record_errors)
     return refuse(result, INVALID_RECORD, message, index)
 
@@ -211,7 +212,7 @@ cdef int16_t walk_records(const uint8_t* records, size_t size, const BatchHeader
 
 cdef int16_t trust_header(const BatchHeader* header, const ValidationRules* rules, int64_t now_ms,
                           RecordsSummary* summary, ValidationResult* result) noexcept nogil:
-    """Header-only validation: the newest record's timestamp is the one that the header names."""
+    """Header-only validation: takes the maximum timestamp from the header."""
     summary.max_timestamp = header.max_timestamp
     if header.attributes & TIMESTAMP_TYPE_MASK:
         return refuse_batch(result, INVALID_TIMESTAMP, "Producers cannot set the timestamp type LogAppendTime.")
@@ -237,7 +238,7 @@ cdef int16_t refuse_codec(CodecStatus status, ValidationResult* result) noexcept
 
 cdef void patch_in_place(uint8_t* batch, BatchHeader* header, const ValidationRules* rules, int64_t base_offset,
                          int32_t leader_epoch, int64_t now_ms, const RecordsSummary* summary) noexcept nogil:
-    """The checksum covers timestamps, not offsets: it is computed anew only when a timestamp or its type changes."""
+    """Patches the header. The checksum covers timestamps and not offsets, so it rarely has to be updated."""
     cdef bint log_append_time = rules.timestamp_type == TIMESTAMP_LOG_APPEND_TIME
     cdef int64_t max_timestamp = now_ms if log_append_time else summary.max_timestamp
     set_base_offset(batch, header, base_offset)
@@ -248,7 +249,7 @@ cdef void patch_in_place(uint8_t* batch, BatchHeader* header, const ValidationRu
 
 cdef CodecStatus write_records_anew(const uint8_t* records, size_t size, const BatchHeader* header,
                                     const RecordsSummary* summary, Bytes* out) noexcept nogil:
-    """The records as MemoryRecordsBuilder would write them: offsets from 0, times relative to the first record."""
+    """Writes the records as MemoryRecordsBuilder would: offsets from 0, timestamps relative to the first record."""
     cdef Cursor cursor = cursor_over(records, size)
     cdef RecordView record
     cdef size_t body_size
@@ -277,7 +278,7 @@ cdef CodecStatus write_records_anew(const uint8_t* records, size_t size, const B
 cdef int16_t wrap_anew(const uint8_t* payload, size_t size, int codec, const BatchHeader* header,
                        const ValidationRules* rules, int64_t base_offset, int32_t leader_epoch, int64_t now_ms,
                        const RecordsSummary* summary, ValidationResult* result) noexcept nogil:
-    """Puts a header before a finished payload, into result.rebuilt."""
+    """Puts a header before a finished payload, in result.rebuilt."""
     cdef BatchHeader* fresh = &result.header
     if size + BATCH_HEADER_SIZE > <size_t>rules.max_message_bytes:
         return refuse_batch(result, MESSAGE_TOO_LARGE, "The recompressed record batch is larger than max.message.bytes.")
@@ -303,7 +304,7 @@ cdef int16_t wrap_anew(const uint8_t* payload, size_t size, int codec, const Bat
 cdef int16_t rebuild(const uint8_t* records, size_t size, int codec, const BatchHeader* header,
                      const ValidationRules* rules, int64_t base_offset, int32_t leader_epoch, int64_t now_ms,
                      const RecordsSummary* summary, ValidationResult* result) noexcept nogil:
-    """LogValidator.buildRecordsAndAssignOffsets, from the uncompressed records."""
+    """LogValidator.buildRecordsAndAssignOffsets, starting from the uncompressed records."""
     cdef Bytes anew, compressed
     cdef CodecStatus status = CODEC_OK
     cdef int16_t error
@@ -369,7 +370,7 @@ cdef int16_t assign(uint8_t* batch, const uint8_t* records, size_t records_size,
 cdef int16_t validate_leader_batch(uint8_t* batch, const BatchHeader* header, const ValidationRules* rules,
                                    int64_t base_offset, int32_t leader_epoch, int64_t now_ms,
                                    ValidationResult* result) noexcept nogil:
-    """Looks at the records, decompressed if need be, and assigns."""
+    """Validates the records, decompressed if necessary, and assigns offsets."""
     cdef RecordsSummary summary
     cdef const uint8_t* records = batch + BATCH_HEADER_SIZE
     cdef size_t size = <size_t>header.size_bytes - BATCH_HEADER_SIZE
@@ -465,11 +466,11 @@ cdef int16_t validate_and_assign(
     return error
 
 
-# --- Python's face ---------------------------------------------------------------------------------------------------
+# --- Python interface ------------------------------------------------------------------------------------------------
 
 
 cdef class Validation:
-    """What became of one call: the error and, without one, the bytes to write and what they hold."""
+    """The result of `validate`: an error, or the bytes to write and their offsets and timestamps."""
 
     cdef readonly int error
     cdef readonly object message
@@ -526,7 +527,7 @@ def validate(records, *, int64_t base_offset=0, int32_t leader_epoch=0, int64_t 
              int64_t timestamp_after_max_ms=0x7FFFFFFFFFFFFFFF, int64_t decompressed_limit_bytes=0):
     """Validates a copy of `records`, as the leader or, with ORIGIN_REPLICATION, as a follower.
 
-    The defaults are those of a topic's configuration in Kafka 3.9.
+    The defaults are those of a topic in Kafka 3.9.
     """
     cdef bytearray patched = bytearray(records)
     cdef uint8_t* start = <uint8_t*><char*>patched
