@@ -1,10 +1,10 @@
 """Every API that the codec knows: key, name, versions, and the schemas of its request and response.
 
-`min_version` to `max_version` is what a client may use and a broker advertise; the codec reads and writes versions 0 to
-`latest_version`. The minimums are those of Kafka 4.0 where it gave up older versions, except that Produce is advertised
-from 0: older librdkafka turns compression off otherwise. EndTxn 5 belongs to transactions of version 2 (KIP-890), which
-come with the feature `transaction.version`, so it is known but not advertised.
-Schemas are imported when they are first used: a broker that starts, or a command that runs, pays for what it uses.
+A client may use, and the broker advertises, `min_version` to `max_version`. The codec reads and writes versions 0 to
+`latest_version`. The minimums are those of Kafka 4.0 where it dropped older versions, except for Produce, which is
+advertised from 0: otherwise older librdkafka turns compression off. EndTxn 5 belongs to transactions of version 2
+(KIP-890), which need the feature `transaction.version`, so it is known but not advertised. Schemas are imported on
+first use, so that a broker or a command loads only what it needs.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from kcore.protocol.codec import MessageType
 
 NEVER_FLEXIBLE = 32767
-# Handler threads may ask for an API's schemas at the same time, and must get the same message types.
+# Handler threads may request an API's schemas concurrently and must get the same message types.
 _LOAD_LOCK = allocate_lock()
 
 
 class Api:
-    """One API. From version `first_flexible` on its messages and their headers have tagged fields (KIP-482)."""
+    """One API. From `first_flexible` on its messages and their headers have tagged fields (KIP-482)."""
 
     __slots__ = (
         "_request",
@@ -61,11 +61,11 @@ class Api:
         return self._response
 
     def request_header_version(self, version: int) -> int:
-        """Header 1 has a client id, header 2 tagged fields too."""
+        """Header 1 has a client id; header 2 adds tagged fields."""
         return 2 if version >= self.first_flexible else 1
 
     def response_header_version(self, version: int) -> int:
-        """Header 1 has tagged fields. ApiVersions stays at 0: its asker does not know yet what is spoken (KIP-511)."""
+        """Header 1 has tagged fields. ApiVersions keeps header 0: its client knows no versions yet (KIP-511)."""
         return 1 if version >= self.first_flexible and self.key != API_VERSIONS.key else 0
 
     def _load(self) -> None:

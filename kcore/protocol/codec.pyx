@@ -1,10 +1,10 @@
-"""The face of the codec: a message type knows its schema, reads bytes into messages and writes messages into bytes.
+"""The interface of the codec: a message type parses its schema, decodes bytes to messages and encodes messages.
 
-`decode` refuses bytes that are left over, because they show that the two sides disagree about the layout.
-`decode_prefix` leaves them to the caller. A broker reads requests with it: Kafka ignores what follows a request, and
-clients rely on that (librdkafka's Metadata 13 for all topics has three bytes too many).
+`decode` raises an error for bytes after the message: they mean that both sides disagree about the layout.
+`decode_prefix` leaves them to the caller. The broker uses it for requests: Kafka ignores bytes after a request, and
+some clients rely on that (librdkafka's Metadata 13 for all topics has three extra bytes).
 
-Everything runs under the GIL and keeps no state besides the plans, which are compiled when their version is first used.
+Everything runs under the GIL. The only state are the plans, which are compiled when their version is first used.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -27,7 +27,7 @@ from kcore.protocol.protocol_errors import MessageError, ProtocolError
 
 
 cdef class MessageType:
-    """A message in all its versions: reads and writes it, and makes `Message` objects of it."""
+    """A message in all its versions. Decodes and encodes it, and creates `Message` objects."""
 
     cdef readonly str name
     cdef readonly int oldest_version
@@ -45,11 +45,11 @@ cdef class MessageType:
         self.plans = [None] * (latest_version + 1)
 
     def __call__(self, **fields):
-        """A new message; fields that are not given hold their default."""
+        """Creates a message. Fields that you do not pass have their default."""
         return message_class(self.struct)(**fields)
 
     def decode(self, int version, buffer, Py_ssize_t position=0):
-        """The message that takes all bytes of `buffer` from `position` on; raises ProtocolError."""
+        """Decodes the message that fills `buffer` from `position` on. Raises ProtocolError."""
         message, end = self.decode_prefix(version, buffer, position)
         if end != len(buffer):
             error = ProtocolError(f"{len(buffer) - end} bytes are left over", end)
@@ -58,9 +58,9 @@ cdef class MessageType:
         return message
 
     def decode_prefix(self, int version, buffer, Py_ssize_t position=0, int64_t max_elements=INT64_MAX):
-        """The message that starts at `position`, and the position of what follows it; raises ProtocolError.
+        """Decodes the message at `position`. Returns it and the position after it. Raises ProtocolError.
 
-        `max_elements` bounds the elements of all its arrays, and its unknown tagged fields, together.
+        `max_elements` limits the total number of array elements and unknown tagged fields.
         """
         cdef Plan plan = self.plan(version)
         cdef Reader reader
@@ -82,7 +82,7 @@ cdef class MessageType:
             PyBuffer_Release(&view)
 
     def encode(self, int version, fields, bytes prefix=b""):
-        """The bytes of a message given as a `Message` or a mapping, after `prefix`; raises EncodeError."""
+        """Encodes a `Message` or a mapping of its fields, after the bytes of `prefix`. Raises EncodeError."""
         cdef Plan plan = self.plan(version)
         cdef Writer writer = Writer(NULL, 0, 0)
         try:

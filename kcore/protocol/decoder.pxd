@@ -1,4 +1,4 @@
-"""Reads messages by their plans."""
+"""Reads messages with compiled plans."""
 
 from libc.stdint cimport int64_t, uint8_t
 from cpython.object cimport PyObject
@@ -8,9 +8,9 @@ from kcore.protocol.plan cimport Plan
 cdef struct Reader:
     Cursor cursor
     const uint8_t* start
-    PyObject* source             # what is read from; records are views of it
-    int64_t max_elements         # how many array elements and unknown tagged fields it may have in all
-    int64_t elements_left        # of these
+    PyObject* source             # the buffer that is read; `records` fields are views of it
+    int64_t max_elements         # limit of array elements and unknown tagged fields of a message
+    int64_t elements_left        # how many of them are left
 
-# The message at the cursor; raises ProtocolError.
+# Reads the message at the cursor. Raises ProtocolError.
 cdef object read_struct(Reader* reader, Plan plan)

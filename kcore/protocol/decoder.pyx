@@ -1,12 +1,12 @@
-"""Reads messages by their plans.
+"""Reads messages with compiled plans.
 
-The wire's grammar (KIP-482 for the flexible versions): integers are big endian; a string has a length of two bytes, an
-array or bytes one of four, -1 meaning null; in flexible versions each is an unsigned varint of the length plus one, 0
-meaning null, and every structure ends with its tagged fields: their count, then tag, size and value of each.
+The wire format (KIP-482 for flexible versions): integers are big endian. A string has a length of two bytes; an array
+or bytes have one of four; -1 means null. In flexible versions each length is an unsigned varint of the length plus one,
+0 meaning null, and every structure ends with its tagged fields: their count, then tag, size and value of each.
 
-Stricter than Kafka, which lets them pass: lengths below -1, text that is not UTF-8, and a tagged field whose value does
-not fill its size are errors. An array is not allocated before the bytes that are left could hold it, and the elements of
-all arrays together have a bound where the reader is given one, as the broker's is.
+This is stricter than Kafka: lengths below -1, text that is not UTF-8, and a tagged field whose value does not fill its
+size are errors. An array is allocated only if the remaining bytes can hold it. The caller can limit the total number of
+array elements, as the broker does.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -39,7 +39,7 @@ cdef int check(Reader* reader) except -1:
 
 
 cdef int64_t read_length(Reader* reader, Kind kind, bint compact, bint nullable) except -2:
-    """A length of a string, bytes or an array; -1 for null."""
+    """Reads the length of a string, of bytes or of an array; -1 for null."""
     cdef int64_t length
     cdef Cursor before = reader.cursor
     if compact:
@@ -91,7 +91,7 @@ cdef object read_uuid(Reader* reader):
 
 
 cdef int take_elements(Reader* reader, int64_t count) except -1:
-    """Each becomes an object many times its size on the wire, made while nobody else has the interpreter lock."""
+    """Counts elements against the limit: each becomes an object many times its wire size, created under the GIL."""
     reader.elements_left -= count
     if reader.elements_left < 0:
         raise malformed(reader, f"more than {reader.max_elements} elements in all (kcli.request.max.elements)")
@@ -194,7 +194,7 @@ cdef int read_tagged_fields(Reader* reader, Plan plan, object message) except -1
 
 
 cdef object read_tagged_nullable_struct(Reader* reader, const Step* step):
-    """Behind a varint that is 0 for null, where an untagged one has a byte that is -1."""
+    """Reads a nullable structure: a varint 0 means null, where an untagged structure has a byte -1."""
     if read_unsigned_varint(&reader.cursor) == 0:
         check(reader)
         return None
@@ -203,7 +203,7 @@ cdef object read_tagged_nullable_struct(Reader* reader, const Step* step):
 
 
 cdef int read_tagged_field(Reader* reader, const Step* step, uint32_t size, object message) except -1:
-    """Within its own bounds: a value can neither reach beyond its size nor leave a part of it unread."""
+    """Reads a tagged field within its size. The value must neither exceed the size nor leave bytes unread."""
     cdef const uint8_t* end = reader.cursor.end
     reader.cursor.end = reader.cursor.position + size
     try:

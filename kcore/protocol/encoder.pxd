@@ -1,7 +1,7 @@
-"""Writes messages by their plans."""
+"""Writes messages with compiled plans."""
 
 from kcore.protocol.plan cimport Plan
 from kcore.protocol.writer cimport Writer
 
-# A message, or a mapping of its fields, at the end of the buffer; raises EncodeError.
+# Appends a message, or a mapping of its fields, to the buffer. Raises EncodeError.
 cdef int write_struct(Writer* writer, Plan plan, object value) except -1

@@ -1,8 +1,7 @@
-"""Writes messages by their plans, in the grammar that decoder.pyx states.
+"""Writes messages with compiled plans, in the format that decoder.pyx describes.
 
-A structure is given as a message or as a mapping; absent fields take their default. As in Kafka, a field that the
-version lacks may hold its default only, unless it is ignorable; a tagged field is written only when it does not hold
-its default.
+A structure is a message or a mapping; absent fields have their default. As in Kafka, a field that the version lacks
+must have its default, unless it is ignorable. A tagged field is written only if it differs from its default.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -65,7 +64,7 @@ cdef int write_string(Writer* writer, bint compact, object value) except -1:
 
 
 cdef int write_buffer(Writer* writer, Kind kind, bint compact, object value) except -1:
-    """Bytes, records or a uuid, from whatever offers its memory."""
+    """Writes bytes, records or a uuid from an object with the buffer protocol."""
     cdef Py_buffer view
     try:
         PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
@@ -146,7 +145,7 @@ cdef int write_value(Writer* writer, const Step* step, Kind kind, bint nullable,
 
 
 cdef object fields_of(Plan plan, object value):
-    """What a structure may be given as: a message of its class, or any mapping as a dict."""
+    """A structure as a message of its class, or as a dict."""
     if type(value) is plan.message_class or PyDict_CheckExact(value):
         return value
     if hasattr(value, "keys"):
@@ -155,7 +154,7 @@ cdef object fields_of(Plan plan, object value):
 
 
 cdef inline PyObject* field_of(object value, bint is_dict, const Step* step) except? NULL:
-    """Borrowed; NULL where a dict has no such key."""
+    """Returns a borrowed reference; NULL if a dict lacks the key."""
     if is_dict:
         return PyDict_GetItemWithError(value, <object>step.name)
     return slot_of(<PyObject*>value, step.slot)[0]
@@ -203,7 +202,7 @@ cdef int refuse_unknown_fields(Plan plan, dict fields) except -1:
 
 
 cdef bint is_default(const Step* step, object value) except -1:
-    """Whether a field holds what it holds when it was never set."""
+    """Whether a field has its default value."""
     cdef Plan plan
     cdef object fields
     cdef bint is_dict
@@ -232,7 +231,7 @@ cdef object unknown_tags_of(Plan plan, object fields, bint is_dict):
 
 
 cdef int write_tagged_fields(Writer* writer, Plan plan, object fields, bint is_dict) except -1:
-    """Those that are not at their default, and unknown ones, all in ascending order of tags (KIP-482)."""
+    """Writes tagged fields that differ from their default, and unknown ones, in ascending order of tags (KIP-482)."""
     cdef list values = []
     cdef object unknown = unknown_tags_of(plan, fields, is_dict)
     cdef PyObject* field
@@ -267,7 +266,7 @@ cdef bytes tagged_value(const Step* step, object value):
     cdef Writer writer = Writer(NULL, 0, 0)
     try:
         if step.kind == KIND_STRUCT and step.nullable:
-            # A varint says whether it is there, where an untagged one has a byte.
+            # A varint says whether it is present, where an untagged structure has a byte.
             write_unsigned_varint(&writer, value is not None)
             if value is not None:
                 write_struct(&writer, <Plan>step.inner, value)

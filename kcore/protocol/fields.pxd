@@ -1,8 +1,8 @@
-"""Kafka's lengths, strings and tagged fields for native code, in their plain and their compact form, read through the
-checked cursor. kcore/protocol/output.pxd writes them.
+"""Reads Kafka's lengths, strings and tagged fields in native code, in plain and compact form, with the checked cursor.
+kcore/protocol/output.pxd writes them.
 
-What is refused here is what kcore/protocol/decoder.pyx refuses, text that is not UTF-8 too. Strings and bytes are
-borrowed from the cursor. Null is NULL with size -1; what cannot be read looks the same, and the cursor says that it failed.
+The rules are those of kcore/protocol/decoder.pyx; text that is not UTF-8 is refused too. Strings and bytes are borrowed
+from the cursor. Null is NULL with size -1. A field that cannot be read gives the same, and sets `cursor.failed`.
 """
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
@@ -15,7 +15,7 @@ cdef enum:
 
 
 cdef inline int64_t read_length(Cursor* cursor, bint flexible, bint is_string) noexcept nogil:
-    """The length of a string or of bytes; -1 is null, and anything below that fails."""
+    """Reads the length of a string or of bytes. -1 is null; smaller lengths fail."""
     cdef int64_t size
     if flexible:
         size = <int64_t>read_unsigned_varint(cursor) - 1
@@ -29,7 +29,7 @@ cdef inline int64_t read_length(Cursor* cursor, bint flexible, bint is_string) n
 
 
 cdef inline const uint8_t* read_string(Cursor* cursor, bint flexible, int32_t* size) noexcept nogil:
-    """A string's bytes."""
+    """Reads a string's bytes and sets `size`."""
     cdef int64_t length = read_length(cursor, flexible, True)
     cdef const uint8_t* text
     size[0] = -1
@@ -57,7 +57,7 @@ cdef inline const uint8_t* read_bytes(Cursor* cursor, bint flexible, int32_t* si
 
 
 cdef inline int32_t read_nullable_array_size(Cursor* cursor, bint flexible, size_t smallest_element) noexcept nogil:
-    """How many elements follow; -1 for null. More than could stand in what is left fails before anything is allocated."""
+    """Reads the number of elements; -1 for null. Fails if the remaining bytes cannot hold them."""
     cdef int64_t count = <int64_t>read_unsigned_varint(cursor) - 1 if flexible else read_int32(cursor)
     if not cursor.failed and count == -1:
         return -1
@@ -68,7 +68,7 @@ cdef inline int32_t read_nullable_array_size(Cursor* cursor, bint flexible, size
 
 
 cdef inline int32_t read_array_size(Cursor* cursor, bint flexible, size_t smallest_element) noexcept nogil:
-    """The same where null fails."""
+    """Does the same; null fails."""
     cdef int32_t count = read_nullable_array_size(cursor, flexible, smallest_element)
     if count < 0:
         cursor.failed = True
@@ -85,7 +85,7 @@ cdef inline void skip_tags(Cursor* cursor, bint flexible) noexcept nogil:
 
 
 cdef inline Cursor read_tagged_field(Cursor* cursor) noexcept nogil:
-    """The bytes of a tagged field, whose tag has been read; a value has to fill them."""
+    """A cursor over a tagged field, whose tag has been read. The value has to fill it."""
     cdef uint32_t size = read_unsigned_varint(cursor)
     cdef const uint8_t* data = take(cursor, size)
     return cursor_over(data, size if data != NULL else 0)

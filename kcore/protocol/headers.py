@@ -1,8 +1,8 @@
-"""Request and response headers, and whole messages with their header before them.
+"""Request and response headers, and messages with their headers.
 
-A request header has the API's key and version, a correlation id, and the client's id, whose length keeps its old form
-of two bytes in header version 2, so that every broker can read it; version 2 adds tagged fields (KIP-482). A response
-header is the correlation id, with tagged fields in its version 1. None of these has the four bytes of a frame's length.
+A request header has the API key and version, a correlation id and the client id. In header version 2 the client id
+keeps its old length of two bytes, so that every broker can read it; version 2 adds tagged fields (KIP-482). A response
+header is the correlation id, plus tagged fields in version 1. The four bytes of the frame length are not included.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NO_TAGGED_FIELDS = b"\x00"
 
 
 def api_of(frame: Buffer) -> tuple[Api, int]:
-    """API and version of a request; an unknown key is refused, since even the form of its header is unknown."""
+    """The API and version of a request. UnsupportedVersionError for an unknown key: even its header is unknown."""
     if len(frame) < 4:
         raise ProtocolError(f"a request of {len(frame)} bytes has no API key and version", 0)
     key = int.from_bytes(frame[:2], "big", signed=True)
@@ -47,7 +47,7 @@ def api_of(frame: Buffer) -> tuple[Api, int]:
 
 
 def decode_request_header(frame: Buffer) -> tuple[Message, int]:
-    """The header, and where the body begins."""
+    """The header, and the position of the body."""
     api, version = api_of(frame)
     return REQUEST_HEADER.decode_prefix(api.request_header_version(version), frame)
 
@@ -70,6 +70,6 @@ def encode_response(api: Api, version: int, correlation_id: int, fields: Fields)
 
 
 def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Message]:
-    """The correlation id and the body."""
+    """Returns the correlation id and the body."""
     header, position = RESPONSE_HEADER.decode_prefix(api.response_header_version(version), frame)
     return header.correlation_id, api.response.decode(version, frame, position)

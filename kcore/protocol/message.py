@@ -1,4 +1,4 @@
-"""Messages as Python objects: one class for each structure of a schema, with a slot for each field of any version."""
+"""Messages as Python objects: one class per structure of a schema, with a slot for each field of any version."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CLASS_LOCK = allocate_lock()
 
 
 class Message:
-    """The base of all message classes. Fields are attributes; a field that a version lacks has its default.
+    """The base class of all messages. Fields are attributes. A field that a version lacks has its default.
 
-    `unknown_tags` holds the raw bytes of tagged fields that the schema does not know, by tag; they are written again.
-    The codec fills the slots directly, without `__init__`.
+    `unknown_tags` holds the raw bytes of unknown tagged fields, by tag; encoding writes them again. The codec fills the
+    slots directly, without `__init__`.
     """
 
     __slots__ = ("_unknown_tags",)
@@ -47,7 +47,7 @@ class Message:
         self._unknown_tags = tags
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name, nested messages as dictionaries too."""
+        """The fields by name. Nested messages become dicts too."""
         fields = {field.name: _plain(getattr(self, field.name)) for field in self._struct.fields}
         if self._unknown_tags:
             fields["unknown_tags"] = dict(self._unknown_tags)
@@ -61,7 +61,7 @@ class Message:
         return all(getattr(self, field.name) == getattr(other, field.name) for field in self._struct.fields)
 
     def __repr__(self) -> str:
-        """Only what differs from its default."""
+        """Shows only the fields that differ from their default."""
         values = [(field.name, getattr(self, field.name), new_default(field)) for field in self._struct.fields]
         shown = [f"{name}={value!r}" for name, value, default in values if value != default]
         if self._unknown_tags:
@@ -78,7 +78,7 @@ def _plain(value: object) -> object:
 
 
 def message_class(struct: Struct) -> type[Message]:
-    """The class of a structure's messages, made once, whichever thread asks first: the codec tells messages by it."""
+    """The class of a structure's messages, created once. The codec identifies messages by it."""
     with _CLASS_LOCK:
         if struct.message_class is None:
             slots = tuple(field.name for field in struct.fields)
@@ -88,7 +88,7 @@ def message_class(struct: Struct) -> type[Message]:
 
 
 def new_default(field: Field) -> object:
-    """What the field of a new message holds."""
+    """The default value of a field in a new message."""
     if not field.has_fresh_default:
         return field.default
     return [] if field.is_array else message_class(field.struct)() if field.struct else None

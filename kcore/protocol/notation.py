@@ -1,7 +1,7 @@
-"""The notation in which schemas are written: one definition of a message for all its versions.
+"""The notation of schemas: one definition of a message for all its versions.
 
-A line is a field: its name, type and versions, then what else holds for it. Indented lines are the fields of a
-structure. A structure that is used twice is defined once, before the fields.
+A line is a field: its name, type and versions, then optional attributes. Indented lines are the fields of a structure.
+A structure that is used twice is defined once, before the fields.
 
     define Partition
         index              int32        0+
@@ -14,15 +14,15 @@ structure. A structure that is used twice is defined once, before the fields.
     cluster_id             string       12+   nullable tag=0 default=null
 
 Types: bool, int8, int16, uint16, int32, uint32, int64, float64, string, bytes, records, uuid; `struct` (of the
-indented lines) or a defined name; with `[]` before it an array, `[]` alone an array of the indented lines.
+indented lines) or a defined name. `[]` before a type makes an array; `[]` alone is an array of the indented lines.
 
-    nullable[=VERSIONS]      null is allowed, in all of the field's versions or in these
-    tag=N [tagged=VERSIONS]  a tagged field (KIP-482), in all of the field's versions or in these
-    default=VALUE            what an absent field is; otherwise zero, "", an empty array, null for records
-    ignorable                a version that lacks the field drops its value silently, instead of refusing it
+    nullable[=VERSIONS]      null is allowed, in all versions of the field or in these
+    tag=N [tagged=VERSIONS]  a tagged field (KIP-482), in all versions of the field or in these
+    default=VALUE            the default; otherwise zero, "", an empty array, null for records
+    ignorable                a version that lacks the field drops its value; otherwise such a value is an error
     inflexible               keeps the old two-byte length in flexible versions
 
-Versions are `3`, `3+` or `3-5`. All of this means what it means in Kafka's own message definitions.
+Versions are `3`, `3+` or `3-5`. Everything has the meaning that it has in Kafka's message definitions.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ ZEROS |= dict.fromkeys(INTEGERS, 0)
 
 
 class SchemaError(ValueError):
-    """A schema that is not written in the notation."""
+    """A schema that does not follow the notation."""
 
 
 class Struct:
-    """A named list of fields. `message_class` is filled by `message.message_class` when it is first needed."""
+    """A named list of fields. `message.message_class` sets `message_class` on first use."""
 
     __slots__ = ("fields", "message_class", "name")
 
@@ -57,9 +57,9 @@ class Struct:
 
 
 class Field:
-    """One field; `element` is its type without `[]`, a range of versions is a pair with both ends inclusive.
+    """One field. `element` is its type without `[]`. A range of versions is a pair, both ends inclusive.
 
-    `default` is shared by all messages; where each needs its own empty list or structure, `has_fresh_default` is set.
+    All messages share `default`. If each needs its own empty list or structure, `has_fresh_default` is set instead.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ def includes(versions: tuple[int, int], version: int) -> bool:
 
 
 def parse_versions(text: str) -> tuple[int, int]:
-    """`3`, `3+` and `3-5` as (3, 3), (3, NEWEST) and (3, 5)."""
+    """Parses `3`, `3+` and `3-5` to (3, 3), (3, NEWEST) and (3, 5)."""
     low, dash, high = text.partition("-")
     try:
         if text.endswith("+"):
@@ -108,7 +108,7 @@ def parse_versions(text: str) -> tuple[int, int]:
 
 
 def parse_schema(name: str, text: str) -> Struct:
-    """The structure that `text` describes; nested ones are named after the path that leads to them."""
+    """Parses a schema. Nested structures are named after their path. Raises SchemaError."""
     root = Struct(name)
     defined: dict[str, Struct] = {}
     enclosing = [root]

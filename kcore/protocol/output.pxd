@@ -1,7 +1,7 @@
-"""A growing buffer for native code to write Kafka's fields into: numbers (big endian), strings, arrays' sizes and tags, in
-their plain and their compact form. kcore/protocol/fields.pxd reads them.
+"""Writes Kafka's fields into a growing native buffer: numbers (big endian), strings, array sizes and tags, in plain and
+compact form. kcore/protocol/fields.pxd reads them.
 
-Without memory `failed` is set and everything written afterwards is dropped: it is checked once, at the end.
+If memory is exhausted, `failed` is set and further writes are dropped. Check it once, at the end.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -23,7 +23,7 @@ cdef struct Output:
 
 
 cdef inline bint output_reserve(Output* output, size_t size) noexcept nogil:
-    """Whether `size` more bytes have room, so that writing them moves nothing; not counted as written."""
+    """Reserves room for `size` more bytes, so that writing them does not move the buffer. Does not change its size."""
     cdef size_t wanted = output.size + size
     cdef size_t capacity
     cdef uint8_t* grown
@@ -40,7 +40,7 @@ cdef inline bint output_reserve(Output* output, size_t size) noexcept nogil:
 
 
 cdef inline uint8_t* output_room(Output* output, size_t size) noexcept nogil:
-    """Room for `size` more bytes, counted as written; NULL without memory."""
+    """Appends room for `size` bytes and returns it; NULL if memory is exhausted."""
     if not output_reserve(output, size):
         return NULL
     output.size += size
@@ -95,7 +95,7 @@ cdef inline void put_array_size(Output* output, int32_t count, bint flexible) no
 
 
 cdef inline void put_string(Output* output, const uint8_t* text, int32_t size, bint flexible) noexcept nogil:
-    """A string; null with size -1."""
+    """Writes a string; null if `size` is -1."""
     if flexible:
         put_unsigned_varint(output, <uint32_t>(size + 1))
     else:
@@ -105,7 +105,7 @@ cdef inline void put_string(Output* output, const uint8_t* text, int32_t size, b
 
 
 cdef inline void put_sentence(Output* output, const char* text, bint flexible) noexcept nogil:
-    """A string of C's; null for NULL."""
+    """Writes a C string; null for NULL."""
     put_string(output, <const uint8_t*>text, <int32_t>strlen(text) if text != NULL else -1, flexible)
 
 

@@ -1,4 +1,4 @@
-"""A schema compiled for one version: what the codec runs, one step for each field."""
+"""A schema compiled for one version, with one step per field. The codec executes it."""
 
 from libc.stdint cimport int32_t
 from cpython.object cimport PyObject, PyTypeObject
@@ -40,11 +40,11 @@ cdef struct Step:
     bint nullable
     bint ignorable
     int32_t tag                  # -1: not tagged
-    size_t element_minimum       # the fewest bytes that an array's element takes
-    Py_ssize_t slot              # where a message holds the field, in bytes from its start
+    size_t element_minimum       # the minimum size of an array element, in bytes
+    Py_ssize_t slot              # byte offset of the field in a message object
     PyObject* name               # interned
     PyObject* default_value
-    PyObject* inner              # Plan of the structure, or of an array's structures; NULL without one
+    PyObject* inner              # Plan of the structure, or of an array's elements; NULL for other types
 
 cdef class Plan:
     cdef readonly str name
@@ -52,8 +52,8 @@ cdef class Plan:
     cdef readonly bint flexible
     cdef type message_class
     cdef Py_ssize_t tags_slot    # of Message._unknown_tags
-    cdef size_t minimum          # the fewest bytes that the structure takes
-    # The fields that the version has, in their order; then tagged ones, by tag; then those that it lacks.
+    cdef size_t minimum          # the minimum size of the structure, in bytes
+    # The untagged fields of the version, in order; then its tagged fields, by tag; then the fields that it lacks.
     cdef Step* steps
     cdef int present
     cdef int tagged
@@ -70,7 +70,7 @@ cdef inline PyObject** slot_of(PyObject* message, Py_ssize_t slot) noexcept:
 
 
 cdef inline void put(object message, const Step* step, object value) noexcept:
-    """Stores a field, replacing what was there."""
+    """Stores a field and releases the old value."""
     cdef PyObject** slot = slot_of(<PyObject*>message, step.slot)
     cdef PyObject* old = slot[0]
     Py_INCREF(value)
@@ -79,12 +79,12 @@ cdef inline void put(object message, const Step* step, object value) noexcept:
 
 
 cdef inline object new_message(Plan plan):
-    """A message without its fields; the caller puts every one of them."""
+    """Creates a message without fields. The caller must set all of them."""
     cdef object message = PyType_GenericAlloc(<PyTypeObject*>plan.message_class, 0)
     Py_INCREF(None)
     slot_of(<PyObject*>message, plan.tags_slot)[0] = <PyObject*>None
     return message
 
 
-# What a field that was not set holds.
+# The value of a field that was not set.
 cdef object new_default(const Step* step)

@@ -1,9 +1,9 @@
 """Compiles a structure of the notation for one version.
 
-A plan holds everything that the codec would otherwise have to ask of Python objects: which fields there are, how they
-are written, and where in a message object each is held. Messages keep their fields in slots, whose positions are
-taken from the member descriptors, so that the codec fills a message without any attribute look-up.
-Plans are compiled under the GIL when a version is first used, and never change afterwards.
+A plan holds what the codec would otherwise look up in Python objects: the fields, their encoding, and their place in a
+message object. Messages keep their fields in slots. The member descriptors give the positions of the slots, so the
+codec fills a message without attribute look-ups. Plans are compiled under the GIL when a version is first used, and are
+immutable afterwards.
 """
 
 import sys
@@ -37,7 +37,7 @@ cdef dict KINDS = {
 
 
 cdef class Plan:
-    """One structure in one version; `compile_plan` makes them."""
+    """One structure in one version, made by `compile_plan`."""
 
     def __cinit__(self, struct, int version, bint flexible):
         self.name = struct.name
@@ -119,7 +119,7 @@ cdef size_t minimum_of_step(const Step* step) noexcept:
 
 
 def compile_plan(struct, int version, bint flexible) -> Plan:
-    """The plan of a structure (`notation.Struct`) in one version."""
+    """Compiles a structure (`notation.Struct`) for one version."""
     cdef Plan plan = Plan(struct, version, flexible)
     cdef list there = [field for field in struct.fields if includes(field.versions, version)]
     cdef list tagged = [field for field in there if includes(field.tagged, version)]

@@ -1,4 +1,4 @@
-"""What can be wrong with a message: each error names the message, its version, the field and the reason."""
+"""Errors of the codec. Each names the message, its version, the field and the reason."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class MessageError(KafkaError):
         self.version: int | None = None
 
     def within(self, part: str) -> None:
-        """Called on the way out of a field or an array element: prepends it to the path."""
+        """Prepends a field or an array index to the path, while the error propagates."""
         separator = "." if self.field and not self.field.startswith("[") else ""
         self.field = part + separator + self.field
 
     def of(self, message_type: str, version: int) -> None:
-        """Called once, at the outermost structure."""
+        """Sets the message type and version. Called once, for the outermost structure."""
         self.message_type = message_type
         self.version = version
 
@@ -34,7 +34,7 @@ class MessageError(KafkaError):
 
 
 class ProtocolError(MessageError, code=42):
-    """Bytes that are not a message of this type and version; `position` is where reading failed."""
+    """Bytes that are not a message of this type and version. `position` is where reading failed."""
 
 
 class EncodeError(MessageError, ValueError):
@@ -42,4 +42,4 @@ class EncodeError(MessageError, ValueError):
 
 
 class UnsupportedFieldError(EncodeError, code=35):
-    """A field is set that the version does not have and that may not be dropped silently."""
+    """A field is set that the version does not have and that must not be dropped."""

@@ -1,11 +1,11 @@
-"""UTF-8 (RFC 3629) in bytes that may be anything: told, and mended for columns that promise it."""
+"""UTF-8 (RFC 3629) in arbitrary bytes: validation, and replacement of invalid bytes."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 
 cdef inline size_t utf8_sequence(const uint8_t* text, size_t size) noexcept nogil:
-    """The bytes of the character at `text`; 0 when it is none."""
+    """The size of the character at `text` in bytes; 0 if it is invalid."""
     cdef uint8_t lowest = 0x80
     cdef uint8_t highest = 0xBF
     cdef size_t length, i
@@ -19,7 +19,7 @@ cdef inline size_t utf8_sequence(const uint8_t* text, size_t size) noexcept nogi
         length = 4
     else:
         return 0
-    # Neither over-long, nor a surrogate, nor beyond U+10FFFF: the second byte tells.
+    # The second byte excludes overlong forms, surrogates and code points beyond U+10FFFF.
     if text[0] == 0xE0:
         lowest = 0xA0
     elif text[0] == 0xED:
@@ -37,7 +37,7 @@ cdef inline size_t utf8_sequence(const uint8_t* text, size_t size) noexcept nogi
 
 
 cdef inline bint is_utf8(const uint8_t* text, size_t size) noexcept nogil:
-    """Eight bytes at a time while they are ASCII, as names of topics are."""
+    """Whether the text is UTF-8. Checks eight bytes at a time while they are ASCII, as topic names are."""
     cdef uint64_t word
     cdef size_t at = 0
     cdef size_t length
@@ -55,12 +55,12 @@ cdef inline bint is_utf8(const uint8_t* text, size_t size) noexcept nogil:
 
 
 cdef inline size_t utf8_bound(size_t size) noexcept nogil:
-    """What `put_utf8` writes at most for so many bytes."""
+    """The maximum size that `put_utf8` writes for `size` bytes."""
     return 3 * size
 
 
 cdef inline size_t put_utf8(uint8_t* target, const uint8_t* text, size_t size) noexcept nogil:
-    """Copies text, with U+FFFD for every byte that is part of no character; answers how many bytes it wrote."""
+    """Copies text and replaces every invalid byte by U+FFFD. Returns the number of bytes written."""
     cdef size_t at = 0
     cdef size_t written = 0
     cdef size_t length

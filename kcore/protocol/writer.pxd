@@ -1,6 +1,6 @@
-"""A growing byte buffer: what cursor.pxd is for reading, this is for writing. All integers are big endian.
+"""A growing byte buffer for writing, the counterpart of cursor.pxd. All integers are big endian.
 
-`reserve` is the only place that grows the buffer; every write goes through it. The owner of a Writer frees `data`.
+Only `reserve` grows the buffer, and every write uses it. The owner of a Writer frees `data`.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -21,7 +21,7 @@ cdef struct Writer:
 
 
 cdef inline uint8_t* reserve(Writer* writer, size_t size) except NULL:
-    """Room for `size` more bytes at the end, already counted in; the pointer is good until the next call."""
+    """Appends room for `size` bytes and returns it. The pointer is valid until the next call."""
     cdef size_t capacity = writer.capacity
     cdef uint8_t* start
     if capacity - writer.size < size:

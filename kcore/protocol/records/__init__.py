@@ -1,9 +1,9 @@
-"""Messages that are kept instead of being answered: keys and values in `__consumer_offsets`, and what the members of a
-group hand to one another through the coordinator. Each is preceded by two bytes with its version.
+"""Messages that are stored: keys and values in `__consumer_offsets`, and what group members exchange through the
+coordinator. Each begins with two bytes, its version.
 
-A reader of `__consumer_offsets` tells keys apart by that version (`version_of`): 0 and 1 are committed offsets, 2 is a
-classic group, 3 to 8 and 16 belong to consumer groups. A version above the known ones cannot be read, except in the
-consumer protocol, whose newer versions only add fields at the end: there it is read as the newest known one.
+The version of a key in `__consumer_offsets` gives its kind (`version_of`): 0 and 1 are committed offsets, 2 is a
+classic group, 3 to 8 and 16 belong to consumer groups. Versions above the known ones cannot be read, except in the
+consumer protocol: its newer versions only add fields at the end, so they are read as the newest known version.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _LOAD_LOCK = allocate_lock()
 
 
 def version_of(data: Buffer) -> int:
-    """The version that precedes a record's key or value."""
+    """The version at the start of a record's key or value."""
     if len(data) < VERSION_SIZE:
         raise ProtocolError(f"{len(data)} bytes have no version", 0)
     return int.from_bytes(data[:VERSION_SIZE], "big", signed=True)
 
 
 class VersionedType:
-    """A message with its version before it; the schema is imported when it is first used."""
+    """A message with its version before it. The schema is imported on first use."""
 
     __slots__ = (
         "_message_type",
@@ -78,7 +78,7 @@ class VersionedType:
         return self._message_type
 
     def decode(self, data: Buffer) -> tuple[int, Message]:
-        """The version as written, and the message; raises ProtocolError, or UnsupportedVersionError."""
+        """Returns the version as written and the message. Raises ProtocolError or UnsupportedVersionError."""
         version = version_of(data)
         if self.is_open_ended:
             return version, self.message_type.decode_prefix(min(version, self.latest_version), data, VERSION_SIZE)[0]
@@ -95,7 +95,7 @@ GROUP_METADATA_VALUE = VersionedType("GroupMetadataValue", "group_metadata_value
 
 
 def _of_consumer_groups(name: str, module: str, kind: int) -> tuple[VersionedType, VersionedType]:
-    """A key and its value: the key's version says which kind of record it is, the value's is 0 and flexible."""
+    """A key and its value. The key's version is the kind of the record; the value has version 0 and is flexible."""
     key = VersionedType(f"ConsumerGroup{name}Key", f"consumer_group_{module}_key", (kind, kind))
     value = VersionedType(f"ConsumerGroup{name}Value", f"consumer_group_{module}_value", (0, 0), first_flexible=0)
     return key, value

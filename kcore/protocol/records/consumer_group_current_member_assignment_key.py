@@ -1,4 +1,4 @@
-"""The key, version 8, of what a member of a consumer group has now (KIP-848)."""
+"""The key, version 8, of the current assignment of a consumer group's member (KIP-848)."""
 
 SCHEMA = """
 group_id   string  8

@@ -1,7 +1,7 @@
-"""The value of what a member of a consumer group has now, and has still to give up.
+"""The value of a member's current assignment: its partitions, and those that it still has to revoke.
 
-The epochs at which it got each partition, as many as there are partitions, are Kafka 4.3's (KIP-1251); without them the
-member's epoch counts.
+Kafka 4.3 adds the epoch at which the member got each partition (KIP-1251). Without these epochs, the member's epoch
+applies.
 """
 
 SCHEMA = """

@@ -1,7 +1,7 @@
 """The value of a member of a consumer group: who it is and what it subscribes to.
 
-One that speaks the classic protocol in a group that was upgraded has its protocols and session timeout here too; of the
-others the tag says null, which is not the default.
+A member with the classic protocol in an upgraded group also has its protocols and session timeout here. For other
+members the tagged field is null, which is not its default.
 """
 
 SCHEMA = """

@@ -1,4 +1,4 @@
-"""The value of a consumer group's epoch. The hash (Kafka 4.1, KIP-1101) is of the topics it is subscribed to."""
+"""The value of a consumer group's epoch. The hash (Kafka 4.1, KIP-1101) covers the subscribed topics."""
 
 SCHEMA = """
 epoch          int32  0+

@@ -1,4 +1,4 @@
-"""The key, version 4, of what Kafka 4.0 kept of a group's subscribed topics (KIP-848)."""
+"""The key, version 4, of a group's subscribed topics, as Kafka 4.0 stored them (KIP-848)."""
 
 SCHEMA = """
 group_id  string  4

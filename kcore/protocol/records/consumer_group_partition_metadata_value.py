@@ -1,6 +1,6 @@
-"""What Kafka 4.0 kept of a group's subscribed topics.
+"""A group's subscribed topics, as Kafka 4.0 stored them.
 
-From 4.1 on a hash in the group's own record stands for it: this one is deleted at the group's next epoch.
+Since 4.1 a hash in the group's own record replaces this one, which is deleted at the group's next epoch.
 """
 
 SCHEMA = """

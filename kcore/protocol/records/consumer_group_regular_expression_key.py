@@ -1,4 +1,4 @@
-"""The key of a pattern that members subscribe to in `__consumer_offsets` (KIP-848), told apart by its version, 16."""
+"""The key, version 16, of a pattern that members of a group subscribe to (KIP-848)."""
 
 SCHEMA = """
 group_id            string  16

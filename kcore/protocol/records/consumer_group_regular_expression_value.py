@@ -1,4 +1,4 @@
-"""The value of a pattern that members subscribe to: the topics that match, and when (ms) that was found."""
+"""The value of a pattern that members subscribe to: the matching topics, and when they were resolved (ms)."""
 
 SCHEMA = """
 topics     []string  0+

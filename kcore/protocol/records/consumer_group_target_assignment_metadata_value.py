@@ -1,4 +1,4 @@
-"""The value of a target assignment's epoch. The time it was made at is Kafka 4.3's (KIP-1263), in milliseconds."""
+"""The value of a target assignment's epoch. Kafka 4.3 adds the time of the assignment (KIP-1263), in milliseconds."""
 
 SCHEMA = """
 assignment_epoch      int32  0+

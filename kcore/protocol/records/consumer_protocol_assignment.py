@@ -1,4 +1,4 @@
-"""What the leader of a group assigns to a consumer: partitions by topic. All versions are the same."""
+"""The assignment of a consumer by the leader of its group: partitions by topic. All versions are the same."""
 
 SCHEMA = """
 assigned_partitions  []       0+

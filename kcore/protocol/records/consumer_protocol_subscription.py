@@ -1,7 +1,7 @@
-"""What a consumer tells the leader of its group when it joins: topics, and what it owned before.
+"""The subscription of a consumer, for the leader of its group: topics, and the partitions it owned before.
 
-Versions: 1 owned partitions (KIP-429); 2 generation (KIP-792); 3 rack (KIP-881). A reader takes a newer version
-for the newest that it knows, since fields are only ever added at the end.
+Versions: 1 owned partitions (KIP-429); 2 generation (KIP-792); 3 rack (KIP-881). A reader decodes a newer version
+as the newest one it knows: fields are only added at the end.
 """
 
 SCHEMA = """

@@ -1,4 +1,4 @@
-"""The key of a group's state in `__consumer_offsets`. Version 2 tells it apart from a committed offset."""
+"""The key of a group's state in `__consumer_offsets`. Version 2 distinguishes it from a committed offset."""
 
 SCHEMA = """
 group  string  2

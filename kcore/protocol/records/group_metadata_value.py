@@ -1,6 +1,6 @@
 """The value of a group's state in `__consumer_offsets`: the last stable generation and its members.
 
-Versions: 1 rebalance timeout; 2 time of the last change of state; 3 static members (KIP-345); 4 flexible (KIP-915).
+Versions: 1 rebalance timeout; 2 time of the last state change; 3 static members (KIP-345); 4 flexible (KIP-915).
 """
 
 SCHEMA = """

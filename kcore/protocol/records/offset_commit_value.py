@@ -1,6 +1,6 @@
 """The value of a committed offset in `__consumer_offsets`.
 
-Versions: 1 has an expiry of its own, later ones go by offsets.retention.minutes; 3 leader epoch; 4 flexible (KIP-915).
+Versions: 1 has an expiry time, later ones use offsets.retention.minutes; 3 leader epoch; 4 flexible (KIP-915).
 """
 
 SCHEMA = """

@@ -1,8 +1,8 @@
-"""AddOffsetsToTxn, key 25: a group's offsets join a transaction.
+"""AddOffsetsToTxn, key 25: adds a group's offsets to a transaction.
 
-Version  2  PRODUCER_FENCED may be answered
+Version  2  may return PRODUCER_FENCED
          3  flexible
-         4  TRANSACTION_ABORTABLE may be answered (KIP-890)
+         4  may return TRANSACTION_ABORTABLE (KIP-890)
 """
 
 REQUEST = """

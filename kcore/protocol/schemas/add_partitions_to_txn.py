@@ -1,9 +1,9 @@
-"""AddPartitionsToTxn, key 24: partitions join a transaction.
+"""AddPartitionsToTxn, key 24: adds partitions to a transaction.
 
-Version  2  PRODUCER_FENCED may be answered
-         3  flexible: the last version for clients
-         4  for brokers: many transactions at once, and asking without adding (KIP-890)
-         5  TRANSACTION_ABORTABLE may be answered
+Version  2  may return PRODUCER_FENCED
+         3  flexible; the last version for clients
+         4  for brokers: several transactions in one request, and verification without adding (KIP-890)
+         5  may return TRANSACTION_ABORTABLE
 """
 
 REQUEST = """

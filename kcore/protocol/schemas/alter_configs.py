@@ -1,4 +1,4 @@
-"""AlterConfigs, key 33: configurations of topics and brokers, replaced as a whole.
+"""AlterConfigs, key 33: replaces all configurations of topics and brokers.
 
 Version  2  flexible
 """

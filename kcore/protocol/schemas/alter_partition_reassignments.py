@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments, key 45: other replicas for partitions, or the end of a change under way (KIP-455)."""
+"""AlterPartitionReassignments, key 45: moves partitions to other replicas, or cancels reassignments (KIP-455)."""
 
 REQUEST = """
 timeout_ms               int32    0+  default=60000

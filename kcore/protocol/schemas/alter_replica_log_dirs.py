@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs, key 34: moves replicas between the log directories of a broker (KIP-113).
 
-Version  1  throttle time before the answer
+Version  1  quota violations: the response is sent before the throttling
          2  flexible
 """
 

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials, key 51: new, changed and removed SCRAM credentials (KIP-554)."""
+"""AlterUserScramCredentials, key 51: creates, changes and deletes SCRAM credentials (KIP-554)."""
 
 REQUEST = """
 deletions            []      0+

@@ -1,7 +1,7 @@
-"""ApiVersions, key 18: which versions of which APIs a broker serves.
+"""ApiVersions, key 18: the APIs and versions that a broker supports.
 
-Version  3  flexible, though never in the answer's header; name and version of the client (KIP-511), features (KIP-584)
-         4  a feature's lowest version may be 0 (KAFKA-17011)
+Version  3  flexible, except the response header; name and version of the client (KIP-511), features (KIP-584)
+         4  the minimum version of a feature may be 0 (KAFKA-17011)
 """
 
 REQUEST = """

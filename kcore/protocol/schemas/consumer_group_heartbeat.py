@@ -1,9 +1,9 @@
-"""ConsumerGroupHeartbeat, key 68: a member joins a consumer group, stays in it, changes and leaves (KIP-848).
+"""ConsumerGroupHeartbeat, key 68: a member joins, updates or leaves a consumer group (KIP-848).
 
-Member epoch 0 joins, -1 leaves, -2 is a static member that will be back. What did not change since the last heartbeat
-is null, or -1.
+Member epoch 0 joins; -1 leaves; -2 is a static member that leaves temporarily. Fields that did not change since the
+last heartbeat are null or -1.
 
-Version  1  a pattern to subscribe by; the client makes the member's id (KIP-1082)
+Version  1  subscription by pattern; the client generates the member id (KIP-1082)
 """
 
 REQUEST = """

@@ -1,7 +1,7 @@
-"""CreatePartitions, key 37: more partitions for topics.
+"""CreatePartitions, key 37: adds partitions to topics.
 
 Version  2  flexible
-         3  THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599)
+         3  may return THROTTLING_QUOTA_EXCEEDED (KIP-599)
 """
 
 REQUEST = """

@@ -1,10 +1,10 @@
-"""CreateTopics, key 19: new topics.
+"""CreateTopics, key 19: creates topics.
 
 Version  1  validation only
-         4  the broker's defaults by -1 for partitions and replication factor (KIP-464)
-         5  flexible, the answer has the configuration (KIP-525)
-         6  THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599)
-         7  the answer has the topic's id (KIP-516)
+         4  -1 for partitions and replication factor means the broker's default (KIP-464)
+         5  flexible; the response has the configuration (KIP-525)
+         6  may return THROTTLING_QUOTA_EXCEEDED (KIP-599)
+         7  the response has the topic's id (KIP-516)
 """
 
 REQUEST = """

@@ -1,8 +1,8 @@
-"""DeleteAcls, key 31: the end of access control entries.
+"""DeleteAcls, key 31: deletes access control entries.
 
-Version  1  patterns of names (KIP-290)
+Version  1  resource pattern types (KIP-290)
          2  flexible
-         3  users as resources (KIP-373)
+         3  user resource type (KIP-373)
 """
 
 REQUEST = """

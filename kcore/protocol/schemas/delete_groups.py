@@ -1,4 +1,4 @@
-"""DeleteGroups, key 42: the end of groups.
+"""DeleteGroups, key 42: deletes groups.
 
 Version  2  flexible
 """

@@ -1,4 +1,4 @@
-"""DeleteRecords, key 21: a new start of partitions' logs.
+"""DeleteRecords, key 21: raises the log start offset of partitions.
 
 Version  2  flexible
 """

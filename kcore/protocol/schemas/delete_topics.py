@@ -1,6 +1,6 @@
-"""DeleteTopics, key 20: the end of topics.
+"""DeleteTopics, key 20: deletes topics.
 
-Version  3  TOPIC_DELETION_DISABLED may be answered
+Version  3  may return TOPIC_DELETION_DISABLED
          4  flexible
          5  error messages (KIP-599)
          6  topics by name or id (KIP-516)

@@ -2,7 +2,7 @@
 
 Version  0  flexible
          1  brokers or controllers (KIP-919)
-         2  fenced brokers on demand (KIP-1073)
+         2  fenced brokers on request (KIP-1073)
 """
 
 REQUEST = """

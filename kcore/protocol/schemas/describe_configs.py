@@ -1,6 +1,6 @@
 """DescribeConfigs, key 32: configurations of topics and brokers.
 
-Version  1  where a value comes from, and its synonyms (KIP-226)
+Version  1  the source of a value, and its synonyms (KIP-226)
          3  types and documentation (KIP-569)
          4  flexible
 """

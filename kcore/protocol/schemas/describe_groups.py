@@ -3,7 +3,7 @@
 Version  3  authorized operations
          4  static members' instance ids
          5  flexible
-         6  an unknown group is GROUP_ID_NOT_FOUND, with a message, instead of a dead one (KIP-1043)
+         6  an unknown group gives GROUP_ID_NOT_FOUND and a message, not state Dead (KIP-1043)
 """
 
 REQUEST = """

@@ -1,7 +1,7 @@
-"""DescribeLogDirs, key 35: what the log directories of a broker hold.
+"""DescribeLogDirs, key 35: the log directories of a broker and their replicas.
 
 Version  2  flexible
-         3  an error code for the whole answer
+         3  an error code for the whole response
          4  size and free space of the volume (KIP-827)
 """
 

@@ -1,4 +1,4 @@
-"""DescribeProducers, key 61: the producers that partitions know of (KIP-664)."""
+"""DescribeProducers, key 61: the active producers of partitions (KIP-664)."""
 
 REQUEST = """
 topics                 []       0+

@@ -1,6 +1,6 @@
 """DescribeQuorum, key 55: the state of KRaft's quorum (KIP-595).
 
-Version  1  when replicas were last heard of (KIP-836)
+Version  1  when replicas last fetched and last caught up (KIP-836)
          2  directory ids, error messages, endpoints (KIP-853)
 """
 

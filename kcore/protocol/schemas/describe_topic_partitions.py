@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions, key 75: topics and their partitions, as many an answer as both sides like (KIP-966)."""
+"""DescribeTopicPartitions, key 75: topics and their partitions, paged (KIP-966)."""
 
 REQUEST = """
 topics                    []      0+

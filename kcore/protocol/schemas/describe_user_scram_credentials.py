@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials, key 50: the SCRAM credentials that users have, without their secrets (KIP-554)."""
+"""DescribeUserScramCredentials, key 50: the users' SCRAM credentials, without the secrets (KIP-554)."""
 
 REQUEST = """
 users     []      0+  nullable

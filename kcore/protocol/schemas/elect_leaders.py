@@ -1,6 +1,6 @@
-"""ElectLeaders, key 43: another leader for partitions.
+"""ElectLeaders, key 43: elects leaders of partitions.
 
-Version  1  unclean elections too (KIP-460), an error code for the whole answer
+Version  1  unclean elections (KIP-460); an error code for the whole response
          2  flexible
 """
 

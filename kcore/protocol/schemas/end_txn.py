@@ -1,9 +1,9 @@
-"""EndTxn, key 26: commit or abort of a transaction.
+"""EndTxn, key 26: commits or aborts a transaction.
 
-Version  2  PRODUCER_FENCED may be answered
+Version  2  may return PRODUCER_FENCED
          3  flexible
-         4  TRANSACTION_ABORTABLE may be answered (KIP-890)
-         5  transactions of version 2: the answer has the next epoch. Advertised only once transaction.version is 2.
+         4  may return TRANSACTION_ABORTABLE (KIP-890)
+         5  transactions of version 2: the response has the next epoch. Advertised only if transaction.version is 2.
 """
 
 REQUEST = """

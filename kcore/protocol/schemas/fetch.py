@@ -1,17 +1,17 @@
 """Fetch, key 1: record batches from partitions, for consumers and followers.
 
-Version  3  a limit for the whole answer, partitions are served in the order asked
+Version  3  a limit for the whole response, partitions are served in the order of the request
          4  isolation level, aborted transactions
          5  log start offset
          7  incremental sessions (KIP-227)
          9  current leader epoch (KIP-320)
         10  zstd
         11  rack (KIP-392)
-        12  flexible, finds divergence by the last fetched epoch (KIP-595)
+        12  flexible; detects divergence by the last fetched epoch (KIP-595)
         13  topics by id (KIP-516)
-        14  OFFSET_MOVED_TO_TIERED_STORAGE may be answered
+        14  may return OFFSET_MOVED_TO_TIERED_STORAGE
         15  the replica's state instead of its id (KIP-903)
-        16  the answer may have addresses of new leaders (KIP-951)
+        16  the response may have the addresses of new leaders (KIP-951)
         17  the follower's directory id (KIP-853)
 """
 

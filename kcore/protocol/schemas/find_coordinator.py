@@ -1,10 +1,10 @@
-"""FindCoordinator, key 10: which broker coordinates a group or a transactional id.
+"""FindCoordinator, key 10: the coordinator of a group or a transactional id.
 
-Version  1  type of key: 0 group, 1 transactional id; an error message
+Version  1  key type: 0 group, 1 transactional id; an error message
          3  flexible
-         4  several keys at once (KIP-699)
-         5  TRANSACTION_ABORTABLE may be answered
-         6  type 2, share groups (KIP-932)
+         4  several keys in one request (KIP-699)
+         5  may return TRANSACTION_ABORTABLE
+         6  key type 2: share groups (KIP-932)
 """
 
 REQUEST = """

@@ -1,4 +1,4 @@
-"""Heartbeat, key 12: a sign of life of a group's member.
+"""Heartbeat, key 12: keeps a member in its group.
 
 Version  3  static members (KIP-345)
          4  flexible

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs, key 44: single configurations set, deleted, appended to or subtracted from (KIP-339).
+"""IncrementalAlterConfigs, key 44: sets, deletes, appends to or subtracts from single configurations (KIP-339).
 
 Version  1  flexible
 """

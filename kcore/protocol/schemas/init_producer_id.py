@@ -1,9 +1,9 @@
 """InitProducerId, key 22: a producer id and epoch, with or without a transactional id.
 
 Version  2  flexible
-         3  a producer asks for the next epoch of its id (KIP-360)
-         4  PRODUCER_FENCED may be answered (KIP-588)
-         5  TRANSACTION_ABORTABLE may be answered (KIP-890)
+         3  a producer may request the next epoch of its id (KIP-360)
+         4  may return PRODUCER_FENCED (KIP-588)
+         5  may return TRANSACTION_ABORTABLE (KIP-890)
 """
 
 REQUEST = """

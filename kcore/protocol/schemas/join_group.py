@@ -1,12 +1,12 @@
-"""JoinGroup, key 11: a member enters a group or a new generation of it.
+"""JoinGroup, key 11: a member joins a group or its next generation.
 
-Version  1  a rebalance timeout apart from the session timeout
-         4  a new member is told its id and joins again (KIP-394)
+Version  1  a rebalance timeout, separate from the session timeout
+         4  a new member gets its id and joins again with it (KIP-394)
          5  static members (KIP-345)
          6  flexible
-         7  the answer has the protocol type (KIP-559)
+         7  the response has the protocol type (KIP-559)
          8  a reason (KIP-800)
-         9  the leader of a static group may be told to skip the assignment (KIP-814)
+         9  the response may tell the leader to skip the assignment (KIP-814)
 """
 
 REQUEST = """

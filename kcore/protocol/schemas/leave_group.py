@@ -1,6 +1,6 @@
 """LeaveGroup, key 13: members leave a group.
 
-Version  3  several members, static ones too (KIP-345)
+Version  3  several members, also static ones (KIP-345)
          4  flexible
          5  a reason (KIP-800)
 """

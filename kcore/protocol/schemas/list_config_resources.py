@@ -1,7 +1,7 @@
-"""ListConfigResources, key 74: the names of what has a configuration, by type.
+"""ListConfigResources, key 74: the names of configured resources, by type.
 
-Version  0  subscriptions to client metrics only; the API was called ListClientMetricsResources (KIP-714)
-         1  the types that are asked for: topics, brokers, broker loggers, client metrics, groups (KIP-1142)
+Version  0  client metrics subscriptions only, as ListClientMetricsResources (KIP-714)
+         1  by requested type: topics, brokers, broker loggers, client metrics, groups (KIP-1142)
 """
 
 REQUEST = """

@@ -1,8 +1,8 @@
 """ListGroups, key 16: the groups that a broker coordinates.
 
 Version  3  flexible
-         4  states, as a filter and in the answer (KIP-518)
-         5  types likewise (KIP-848)
+         4  states, as a filter and in the response (KIP-518)
+         5  types, in the same way (KIP-848)
 """
 
 REQUEST = """

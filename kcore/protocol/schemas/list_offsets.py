@@ -1,15 +1,15 @@
 """ListOffsets, key 2: offsets by timestamp.
 
-Version  0  several offsets a partition
-         1  one, with its timestamp
+Version  0  several offsets per partition
+         1  one offset, with its timestamp
          2  isolation level
          4  leader epochs
-         5  OFFSET_NOT_AVAILABLE may be answered
+         5  may return OFFSET_NOT_AVAILABLE
          6  flexible
-         7  timestamp -3 asks for the record of the highest timestamp (KIP-734)
-         8  -4 for the start of what is stored locally (KIP-405)
-         9  -5 for the last tiered offset (KIP-1005)
-        10  a timeout for answers out of tiered storage (KIP-1075)
+         7  timestamp -3: the record with the largest timestamp (KIP-734)
+         8  timestamp -4: the local log start offset (KIP-405)
+         9  timestamp -5: the last tiered offset (KIP-1005)
+        10  a timeout for lookups in tiered storage (KIP-1075)
 """
 
 REQUEST = """

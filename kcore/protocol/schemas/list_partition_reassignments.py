@@ -1,4 +1,4 @@
-"""ListPartitionReassignments, key 46: the changes of replicas that are under way (KIP-455)."""
+"""ListPartitionReassignments, key 46: the running partition reassignments (KIP-455)."""
 
 REQUEST = """
 timeout_ms             int32    0+  default=60000

@@ -1,6 +1,6 @@
 """ListTransactions, key 66: the transactions that a broker coordinates (KIP-664).
 
-Version  1  by how long they have been open (KIP-994)
+Version  1  a filter by duration (KIP-994)
 """
 
 REQUEST = """

@@ -1,17 +1,17 @@
 """Metadata, key 3: the brokers of the cluster, its topics and their partitions.
 
-Version  0  an empty list asks for all topics
-         1  null asks for all topics, an empty list for none; racks, controller, internal topics
+Version  0  an empty list means all topics
+         1  null means all topics, an empty list none; racks, controller, internal topics
          2  cluster id
-         4  the asker may forbid auto-creation
+         4  the client may forbid auto-creation
          5  offline replicas
          7  leader epochs
          8  authorized operations
          9  flexible
-        10  topic ids in the answer (KIP-516)
-        11  no more authorized operations of the cluster (KIP-700)
-        12  topics may be asked for by id
-        13  an error code for the whole answer (KIP-1102)
+        10  topic ids in the response (KIP-516)
+        11  authorized operations of the cluster removed (KIP-700)
+        12  topics may be requested by id
+        13  an error code for the whole response (KIP-1102)
 """
 
 REQUEST = """

@@ -1,8 +1,8 @@
-"""OffsetCommit, key 8: a group's progress, written down.
+"""OffsetCommit, key 8: commits a group's offsets.
 
 Version  1  member and generation, a commit timestamp
-         2  a retention time instead
-         5  none: the broker's configuration rules
+         2  a retention time instead of the timestamp
+         5  no retention time: the broker's configuration applies
          6  leader epochs
          7  static members (KIP-345)
          8  flexible

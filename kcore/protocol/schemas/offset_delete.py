@@ -1,4 +1,4 @@
-"""OffsetDelete, key 47: a group's progress on topics, forgotten (KIP-496).
+"""OffsetDelete, key 47: deletes a group's committed offsets of topics (KIP-496).
 
 Never flexible.
 """

@@ -1,11 +1,11 @@
-"""OffsetFetch, key 9: a group's progress, read back.
+"""OffsetFetch, key 9: reads a group's committed offsets.
 
-Version  1  out of __consumer_offsets
-         2  null asks for all topics, and the answer has an error of its own
+Version  1  from __consumer_offsets
+         2  null means all topics; a top-level error code
          5  leader epochs
          6  flexible
-         7  offsets of open transactions may be refused (KIP-447)
-         8  several groups at once (KIP-709)
+         7  stable offsets may be required (KIP-447)
+         8  several groups in one request (KIP-709)
          9  member ids and epochs of the consumer protocol (KIP-848)
 """
 

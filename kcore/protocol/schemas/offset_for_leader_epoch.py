@@ -1,8 +1,8 @@
-"""OffsetForLeaderEpoch, key 23: where a leader epoch ends in the log.
+"""OffsetForLeaderEpoch, key 23: the end offset of a leader epoch.
 
-Version  1  the answer has the epoch
-         2  the asker's leader epoch is checked (KIP-320)
-         3  replica id, -2 for one who only debugs
+Version  1  the response has the epoch
+         2  the requester's current leader epoch is checked (KIP-320)
+         3  replica id; -2 for debugging
          4  flexible
 """
 

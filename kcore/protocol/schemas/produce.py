@@ -1,13 +1,13 @@
 """Produce, key 0: record batches for partitions.
 
-Version  3  transactional id; record format 2 from here on
-         4  KAFKA_STORAGE_ERROR may be answered
-         5  the answer tells the log's start offset
+Version  3  transactional id; record batches of magic 2 only
+         4  may return KAFKA_STORAGE_ERROR
+         5  the response has the log start offset
          7  zstd (KIP-110)
-         8  the answer names the records that spoilt a batch (KIP-467)
+         8  the response lists the invalid records of a batch (KIP-467)
          9  flexible
-        10  the answer may name the new leader and its address (KIP-951)
-        11  TRANSACTION_ABORTABLE may be answered (KIP-890)
+        10  the response may have the new leader and its address (KIP-951)
+        11  may return TRANSACTION_ABORTABLE (KIP-890)
 """
 
 REQUEST = """

@@ -1,6 +1,6 @@
-"""SaslAuthenticate, key 36: one message of a SASL exchange.
+"""SaslAuthenticate, key 36: one message of a SASL authentication.
 
-Version  1  the answer says how long the session lasts (KIP-368)
+Version  1  the response has the session lifetime (KIP-368)
          2  flexible
 """
 

@@ -1,6 +1,6 @@
-"""SaslHandshake, key 17: the choice of a SASL mechanism.
+"""SaslHandshake, key 17: chooses a SASL mechanism.
 
-Version  1  what follows are SaslAuthenticate requests instead of bare tokens (KIP-152). Never flexible.
+Version  1  followed by SaslAuthenticate requests instead of raw tokens (KIP-152). Never flexible.
 """
 
 REQUEST = """

@@ -1,8 +1,8 @@
-"""SyncGroup, key 14: the leader hands in assignments, every member gets its own.
+"""SyncGroup, key 14: the leader sends the assignments, and every member gets its own.
 
 Version  3  static members (KIP-345)
          4  flexible
-         5  protocol type and name, checked on both sides (KIP-559)
+         5  protocol type and name, which both sides check (KIP-559)
 """
 
 REQUEST = """

@@ -1,8 +1,8 @@
-"""TxnOffsetCommit, key 28: a group's progress within a transaction.
+"""TxnOffsetCommit, key 28: commits a group's offsets in a transaction.
 
 Version  2  leader epochs
-         3  flexible, member and generation are checked (KIP-447)
-         4  TRANSACTION_ABORTABLE may be answered
+         3  flexible; member and generation are checked (KIP-447)
+         4  may return TRANSACTION_ABORTABLE
 """
 
 REQUEST = """

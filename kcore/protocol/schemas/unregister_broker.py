@@ -1,4 +1,4 @@
-"""UnregisterBroker, key 64: takes a broker that is gone out of the cluster (KIP-631)."""
+"""UnregisterBroker, key 64: removes a broker from the cluster (KIP-631)."""
 
 REQUEST = """
 broker_id  int32  0+

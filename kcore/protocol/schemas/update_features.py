@@ -1,7 +1,7 @@
-"""UpdateFeatures, key 57: the finalized levels of features (KIP-584).
+"""UpdateFeatures, key 57: changes the finalized levels of features (KIP-584).
 
-Version  1  validation only, and the kind of change in place of leave to downgrade (KIP-778)
-         2  no results of single features: all updates succeed or none does (KIP-1022)
+Version  1  validation only; the upgrade type replaces the permission to downgrade (KIP-778)
+         2  no results per feature: all updates succeed or none does (KIP-1022)
 """
 
 REQUEST = """

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers, key 27: the transaction coordinator has control batches written.
+"""WriteTxnMarkers, key 27: the transaction coordinator has transaction markers written.
 
 Version  1  flexible
 """
