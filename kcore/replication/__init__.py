@@ -1,1 +1,1 @@
-"""Partitions as replicas: leadership, ISR, the high watermark, and the table that requests look them up in."""
+"""Partitions as replicas: leadership, ISR, high watermark, and the table in which requests find them."""

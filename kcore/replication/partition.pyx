@@ -2,14 +2,15 @@
 
 Concurrency: an append holds `leader_lock` for reading until it is written, and a change of leadership holds it for
 writing, so that no append of an old epoch follows the change. A read holds it only while it checks leadership and epoch
-(`check_leadership`), and reads the log after that: when leadership changes in between, the read still returns what the
-log has, or NOT_LEADER_OR_FOLLOWER once the log is closed. Order: leader_lock before the log's locks. Operations that
-wait in a purgatory are completed after leader_lock is released. Nothing on the produce and fetch path needs the GIL.
+(`check_leadership`), and reads the log afterwards. If leadership changes in between, the read still returns what is in
+the log, or NOT_LEADER_OR_FOLLOWER once the log is closed. Lock order: leader_lock before the log's locks. Operations
+that wait in a purgatory are completed after leader_lock is released. Nothing on the produce and fetch path needs the
+GIL.
 
-The high watermark is the smallest log end offset of the in-sync replicas; with this broker alone in the ISR it
-is the log end offset, by the same rule. With `log.flush.group.commit` the leader's own part of it is what is on the
-device: consumers see no record that a loss of power could take back, as with flush.messages=1, where the flush comes
-before the append is published.
+The high watermark is the smallest log end offset of the in-sync replicas. If this broker is alone in the ISR, that is
+its own log end offset. With `log.flush.group.commit` the leader counts only its flushed records: consumers never see a
+record that a loss of power could take back. (With flush.messages=1 the flush also comes before the append is
+published.)
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -49,7 +50,7 @@ cdef uint64_t last_key = 0
 
 
 class AppendOutcome:
-    """The result of an append: `error` is a wire code, offsets are -1 when nothing was written, `record_errors` has the
+    """The result of an append: `error` is a wire code, offsets are -1 if nothing was written, `record_errors` has the
     index and the message of each invalid record."""
 
     __slots__ = ("base_offset", "duplicate", "error", "last_offset", "log_append_time_ms", "log_start_offset",
@@ -58,9 +59,9 @@ class AppendOutcome:
 
 class FetchOutcome:
     """The result of a read: `error` is a wire code, `records` the raw batches. `diverging_epoch` is the latest epoch
-    that the requester's log and this one share, with its end offset here; None when they do not diverge.
-    `aborted_transactions` has producer ids and first offsets of the aborted transactions with records among these, for
-    consumers of committed records."""
+    that the requester's log and this one share, with its end offset here; None if they do not diverge.
+    `aborted_transactions` has the producer ids and first offsets of the aborted transactions with records in
+    `records`, for read_committed."""
 
     __slots__ = ("aborted_transactions", "diverging_epoch", "error", "high_watermark", "last_stable_offset",
                  "log_end_offset", "log_start_offset", "position", "records", "segment_base_offset")
@@ -69,8 +70,8 @@ class FetchOutcome:
 cdef class Partition:
     """A partition of which this broker holds a replica.
 
-    Parameters: `log` the replica's log; `fetch_purgatory` and `produce_purgatory` hold the requests that wait for it.
-    Leadership comes later, through `make_leader` or `make_follower`.
+    Parameters: `log` is the replica's log; `fetch_purgatory` and `produce_purgatory` hold the requests that wait for
+    it. Call `make_leader` to serve it.
     """
 
     def __cinit__(self):
@@ -100,7 +101,7 @@ cdef class Partition:
             log.tell_of_flushes(<void*>self, tell_of_flush)
 
     def __dealloc__(self):
-        # Its log has stopped telling: `close` came before, or the log's own.
+        # The log does not call this object any more: `close` was called here or on the log.
         free(self.remotes)
         watchers_destroy(&self.watchers)
         pthread_rwlock_destroy(&self.leader_lock)
@@ -108,7 +109,7 @@ cdef class Partition:
     # --- leadership -------------------------------------------------------------------------------------------------
 
     def make_leader(self, int leader_epoch, list replicas not None, list in_sync not None, int min_in_sync):
-        """Makes this replica the leader from `leader_epoch` on, which starts at the log end offset (LeaderAndIsr)."""
+        """Makes this replica the leader. The epoch `leader_epoch` starts at the log end offset (LeaderAndIsr)."""
         cdef list others = [broker for broker in replicas if broker != self.local_broker_id]
         cdef RemoteReplica* remotes = <RemoteReplica*>calloc(max(1, len(others)), sizeof(RemoteReplica))
         cdef RemoteReplica* old
@@ -141,7 +142,7 @@ cdef class Partition:
         with nogil:
             self.advance_high_watermark()
             self.wake_waiters()
-            # Records that a crash left unflushed become visible when they are on the device.
+            # Records that a crash left unflushed become visible after this flush.
             self.log.request_commit()
 
     def set_min_in_sync(self, int count):
@@ -159,7 +160,7 @@ cdef class Partition:
             self.closed = True
             pthread_rwlock_unlock(&self.leader_lock)
             self.fetch_purgatory.cancel(self.key)
-            # Not cancelled: a produce may wait for other partitions too.
+            # Do not cancel: a produce may wait for other partitions too.
             self.produce_purgatory.check_and_complete(self.key)
             self.log.stop_telling(<void*>self)
             watchers_dismiss(&self.watchers, self.fetch_purgatory)
@@ -187,7 +188,7 @@ cdef class Partition:
         else:
             error = append_as_leader(self.log, batch, self.current_leader_epoch, origin, validated, result)
             pthread_rwlock_unlock(&self.leader_lock)
-            # For a duplicate too: its answer may wait for an offset that the first append has not published yet.
+            # Also for a duplicate: its response may wait for an offset that the first append has not published yet.
             if error == NONE and self.advance_high_watermark():
                 self.wake_waiters()
             return error
@@ -212,7 +213,7 @@ cdef class Partition:
     cdef void wake_waiters(self) noexcept nogil:
         self.fetch_purgatory.check_and_complete(self.key)
         watchers_tell(&self.watchers, self.fetch_purgatory)
-        if self.remote_count > 0:  # alone in the ISR nothing ever waits for replication
+        if self.remote_count > 0:  # alone in the ISR no request waits for replication
             self.produce_purgatory.check_and_complete(self.key)
 
     cdef bint watch(self, PartitionWatch* watch) noexcept nogil:
@@ -253,7 +254,7 @@ cdef class Partition:
         return acks != ALL_REPLICAS or self.is_replicated_to(offset, error)
 
     cdef bint is_shown_by_leader_alone(self, int64_t offset) noexcept nogil:
-        """A producer with its answer can read its records: the high watermark follows the flush an instant later."""
+        """Whether a lone leader shows the records to consumers: its high watermark moves just after the flush."""
         pthread_rwlock_rdlock(&self.leader_lock)
         cdef bint is_alone = self.leads and self.remote_count == 0
         pthread_rwlock_unlock(&self.leader_lock)
@@ -279,10 +280,10 @@ cdef class Partition:
             return result.error
         error = read_log(self.log, offset, max_bytes, isolation, at_least_one, result)
         if error == KAFKA_STORAGE_ERROR and self.check_leadership(leader_epoch) != NONE:
-            # The partition was closed in between: this is no failure of a disk.
+            # The partition was closed in between, which is not a disk failure.
             error = result.error = NOT_LEADER_OR_FOLLOWER
         if error == CORRUPT_MESSAGE:
-            # Not caused by the client, as the other errors are (`ReplicaManager.readFromLog`).
+            # Unlike the other errors, this one is not caused by the client (`ReplicaManager.readFromLog`).
             atomic_add_64(&self.served.failed_fetch_requests, 1)
         return error
 
@@ -319,12 +320,12 @@ cdef class Partition:
     cdef void unpin(self) noexcept nogil:
         atomic_add_32(&self.pins, -1)
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     def append_records(self, records not None, int acks=1, bint internal=False, bint validates_first=False):
         """Appends raw batches as the leader. `internal` allows batches that only a coordinator may write.
 
-        `validates_first` decompresses the batch before any lock is taken, for a batch that takes long.
+        `validates_first` decompresses and validates the batch before any lock is taken. Use it for slow batches.
         """
         cdef AppendResult result
         cdef ValidationResult validated
@@ -332,7 +333,7 @@ cdef class Partition:
         cdef Py_buffer given
         cdef int origin = ORIGIN_COORDINATOR if internal else ORIGIN_CLIENT
         PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
-        # The log assigns offsets in place, and the caller's bytes are not ours to write into.
+        # The log assigns offsets in place, so it needs a copy of the caller's bytes.
         cdef size_t size = given.len
         cdef uint8_t* copy = <uint8_t*>malloc(max(<size_t>1, size))
         if copy != NULL:
@@ -349,9 +350,9 @@ cdef class Partition:
                 free_validation_result(&validated)
             free(copy)
             if internal and result.error == NONE and self.log.commits_in_groups:
-                # A coordinator answers when this returns. A second flush finds the work done.
+                # A coordinator responds when this returns, so flush now. The committer then finds nothing to do.
                 if flush_log(self.log, True) < 0 or self.log.acknowledged_end() <= result.last_offset:
-                    # Or the log was closed in between, and this was not flushed.
+                    # Or the log was closed meanwhile, and the records were not flushed.
                     result.error = KAFKA_STORAGE_ERROR
                 self.log_was_flushed()
         try:
@@ -385,7 +386,7 @@ cdef class Partition:
 
     def fetch(self, int64_t offset, int64_t max_bytes, int isolation, bint at_least_one=True, int leader_epoch=-1,
               int last_fetched_epoch=-1):
-        """Reads raw batches from `offset` on. Errors and a divergence of the logs (KIP-595) are in the outcome."""
+        """Reads raw batches from `offset` on. The outcome has errors and a divergence of the logs (KIP-595)."""
         cdef ReadResult result
         cdef bytearray records = bytearray()
         cdef uint8_t* target
@@ -419,11 +420,11 @@ cdef class Partition:
         return outcome
 
     def note_bytes_out(self, int64_t size_bytes):
-        """Counts the bytes of records that are sent to a client."""
+        """Counts the bytes of records that were sent to a client."""
         self.count_bytes_out(size_bytes)
 
     def leadership_error(self, int leader_epoch=-1):
-        """The wire error for a client with this leader epoch; 0 without an error."""
+        """The wire error for a client that knows this leader epoch; 0 if there is none."""
         return self.check_leadership(leader_epoch)
 
     cdef int32_t locked_value(self, const int32_t* field):

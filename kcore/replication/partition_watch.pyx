@@ -1,11 +1,11 @@
 """Lasting watches on a partition.
 
-A delayed operation is entered anew under the key of each of its partitions whenever it waits. Whoever is interested in a
-thousand partitions for a thousand requests (a fetch session) hangs a watch on each of them once instead, is told what
-changed, and waits under a single key.
+A delayed operation is added under the key of each of its partitions every time it waits. A fetch session has a thousand
+partitions for a thousand requests, so it puts a watch on each partition once. The watches record what changed, and the
+session waits under a single key.
 
-Concurrency: one lock a list, under which watches are called; they take at most a lock of their own that stands below it
-in the order. The purgatory is told after the lock is released.
+Concurrency: one lock per list. Watches are called under it, and may take one lock of their own that comes after it in
+the lock order. The purgatory is called after the lock is released.
 """
 
 from libc.stdint cimport int32_t, uint64_t
@@ -65,7 +65,7 @@ cdef void unlink(PartitionWatchers* watchers, PartitionWatch* watch) noexcept no
 
 
 cdef void watchers_tell(PartitionWatchers* watchers, Purgatory purgatory) noexcept nogil:
-    """Without memory for many keys the first ones are woken; the others see the change when they next look."""
+    """If memory for many keys is exhausted, wakes only the first; the others see the change at their next look."""
     cdef uint64_t few[FEW]
     cdef uint64_t* keys = few
     cdef uint64_t key
@@ -114,7 +114,7 @@ cdef void watchers_dismiss(PartitionWatchers* watchers, Purgatory purgatory) noe
             unlink(watchers, watch)
         pthread_mutex_unlock(&watchers.lock)
         if held != NULL:
-            # Removes at least this watch.
+            # let_go removes at least this watch.
             let_go(held)
 
 

@@ -1,4 +1,4 @@
-"""The partitions this broker holds, as native code looks them up."""
+"""The partitions of this broker, for look-ups by native code."""
 
 from libc.stdint cimport int32_t, uint8_t
 from kcore.metrics.topic_counters cimport TopicCounters
@@ -13,10 +13,10 @@ cdef class ReplicaManager:
     cdef readonly int broker_id
     cdef dict partitions
     cdef list retired
-    cdef TopicCounters gone              # of partitions that nobody uses any more
+    cdef TopicCounters gone              # counters of partitions that were removed and freed
 
-    # A pinned Partition (a borrowed pointer: cast it, and call `unpin` when done), or NULL.
+    # Returns a pinned Partition or NULL. The pointer is borrowed: cast it, and call `unpin` when you are done.
     cdef void* pin_by_name(self, const uint8_t* topic, int32_t topic_size, int32_t partition) noexcept nogil
-    # Likewise by the 16 bytes of a topic id.
+    # The same, by the 16 bytes of a topic id.
     cdef void* pin_by_id(self, const uint8_t* topic_id, int32_t partition) noexcept nogil
     cdef int bury(self) except -1

@@ -1,7 +1,7 @@
-"""The partitions this broker holds a replica of, and the requests that wait for them (Kafka's `ReplicaManager`).
+"""The partitions of which this broker holds a replica, and the requests that wait for them (Kafka's `ReplicaManager`).
 
-Native code finds a partition by topic name or id under a shared lock and pins it. A partition that leaves the table
-is kept alive by `retired` until its last pin is gone, so no lookup ever yields a dangling pointer.
+Native code finds a partition by topic name or id under a shared lock, and pins it. `retired` keeps a removed partition
+alive until its last pin is gone, so a look-up never returns a dangling pointer.
 """
 
 from cython.operator cimport dereference
@@ -39,7 +39,7 @@ cdef inline string table_key(const uint8_t* topic, size_t size, int32_t partitio
 cdef class ReplicaManager:
     """All partitions of one broker.
 
-    Parameters: `broker_id` this broker's; `fetch_purgatory` and `produce_purgatory` hold the delayed requests.
+    Parameters: `broker_id` is this broker's id; `fetch_purgatory` and `produce_purgatory` hold the delayed requests.
     """
 
     def __cinit__(self):
@@ -64,10 +64,10 @@ cdef class ReplicaManager:
     cdef void* pin_by_id(self, const uint8_t* topic_id, int32_t partition) noexcept nogil:
         return pin(self, &(<PartitionTable*>self.table).by_id, table_key(topic_id, TOPIC_ID_SIZE, partition))
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python interface -------------------------------------------------------------------------------------------
 
     def add(self, str topic not None, int index, bytes topic_id not None, log, bint is_internal=False):
-        """Takes a partition in and answers its Partition; it serves once it was made leader."""
+        """Adds a partition and returns its Partition, which serves requests after `make_leader`."""
         cdef Partition partition = Partition(topic, index, topic_id, log, self.broker_id, self.fetch_purgatory,
                                              self.produce_purgatory, is_internal)
         cdef bytes name = topic.encode()
@@ -83,7 +83,7 @@ cdef class ReplicaManager:
         return partition
 
     def remove(self, str topic not None, int index):
-        """Takes a partition out, answers whoever waits for it, and gives it back; None when it is not here."""
+        """Removes a partition and completes the requests that wait for it. Returns it, or None if it is not here."""
         cdef Partition partition = self.partitions.pop((topic, index), None)
         if partition is None:
             return None
@@ -101,7 +101,7 @@ cdef class ReplicaManager:
         return partition
 
     cdef int bury(self) except -1:
-        """Forgets the retired that nobody uses any more, but not what they counted: sums never go back."""
+        """Frees the removed partitions that are not in use any more. Keeps their counters: sums never decrease."""
         cdef Partition partition
         cdef list living = []
         for partition in self.retired:
@@ -113,7 +113,7 @@ cdef class ReplicaManager:
         return 0
 
     def topic_counters(self):
-        """What was counted of each topic that has partitions here, by TOPIC_COUNTERS, and of all there ever were."""
+        """The counters of each topic here, in the order of TOPIC_COUNTERS, and their sum over all time."""
         cdef dict topics = {}
         cdef Partition partition
         cdef TopicCounters total = self.gone
@@ -132,11 +132,11 @@ cdef class ReplicaManager:
         return topics, counters_list(&total)
 
     def partition(self, str topic not None, int index):
-        """The Partition of a topic's name and index, or None."""
+        """The Partition of a topic and index, or None."""
         return self.partitions.get((topic, index))
 
     def all_partitions(self):
-        """Every partition held, in no order."""
+        """All partitions, in no particular order."""
         return list(self.partitions.values())
 
 
