@@ -1,1 +1,1 @@
-"""Delayed operations and the hierarchical timing wheel that expires them; native, so that no wait holds the GIL."""
+"""Delayed operations and the hierarchical timing wheel that expires them. Native, so that no wait holds the GIL."""

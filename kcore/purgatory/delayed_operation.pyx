@@ -1,8 +1,7 @@
-"""The life of a delayed operation: claimed once, completed by whoever claimed it, freed with the last reference.
+"""The life cycle of a delayed operation: claimed once, completed by the claiming thread, freed with the last reference.
 
-Concurrency: `lock` serialises `try_complete` and the claim, so that nothing looks at the condition once the operation is
-claimed; it is the first in the order of locks. References are held by the maker's call, by every watcher list and by
-the timing wheel.
+Concurrency: `lock` serialises `try_complete` and the claim, so the condition is not evaluated after the claim. It is
+the first in the lock order. References are held by the creating call, by every watcher list and by the timing wheel.
 """
 
 from libc.stdint cimport int64_t
@@ -16,7 +15,7 @@ cdef int64_t live = 0
 
 
 def live_operations() -> int:
-    """Operations of the process that were made and not yet freed: what leak checks look at."""
+    """The number of operations in the process that are not freed yet, for leak checks."""
     return atomic_load_64(&live)
 
 

@@ -1,8 +1,8 @@
-"""The face of whatever lets a handler thread run Python code on behalf of a thread without the GIL."""
+"""The interface through which threads without the GIL have Python code run on a handler thread."""
 
 
 cdef class HandlerEventSink:
-    """Base of RequestChannel; on its own it refuses everything, as a closed sink does."""
+    """The base of RequestChannel. On its own it refuses everything, like a closed sink."""
 
     cdef bint push_event(self, HandlerEvent* event) noexcept nogil:
         return False

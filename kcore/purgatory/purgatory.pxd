@@ -1,8 +1,8 @@
-"""Operations that wait for a condition or their time-out: DelayedOperationPurgatory of Kafka, without the GIL.
+"""Operations that wait for a condition or a timeout: Kafka's DelayedOperationPurgatory, without the GIL.
 
-An operation is watched under one or more 64-bit keys. Whoever changes what a key stands for calls
-`check_and_complete(key)`; the timing wheel expires what is left. `complete` runs exactly once, on the thread that
-completed it, under no lock of the purgatory.
+An operation is watched under one or more 64-bit keys. After a change that concerns a key, call
+`check_and_complete(key)`. The timing wheel expires the remaining operations. `complete` runs exactly once, on the
+thread that completed the operation, with no lock of the purgatory held.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -18,26 +18,26 @@ cdef class Purgatory:
     cdef pthread_mutex_t wheel_lock
     cdef pthread_cond_t wheel_changed
     cdef int64_t purge_interval
-    cdef int64_t completed_watches   # entries of watcher lists whose operation is completed, about
+    cdef int64_t completed_watches   # approximate number of watcher list entries with a completed operation
     cdef int64_t manual_now_ms
     cdef bint manual_clock
     cdef bint is_stopping
     cdef object thread
-    cdef object kept                 # what operations point to, alive as long as the reaper
+    cdef object kept                 # objects that operations point to, kept alive as long as the purgatory
     cdef readonly str name
 
-    # True: completed at once (or now), and `operation` is gone. False: it waits; the purgatory owns it.
+    # Returns True if the operation completed at once; `operation` is freed. False: it waits, and the purgatory owns it.
     cdef bint try_complete_else_watch(self, DelayedOperation* operation, const uint64_t* keys, int key_count,
                                       int64_t timeout_ms) noexcept nogil
-    # The same for an operation that `operation_init` has made and to which the caller keeps its reference.
+    # The same for an operation after `operation_init`; the caller keeps its reference.
     cdef bint begin(self, DelayedOperation* operation, const uint64_t* keys, int key_count,
                     int64_t timeout_ms) noexcept nogil
-    # How many operations this call completed.
+    # Completes the operations of a key whose condition holds. Returns how many this call completed.
     cdef int check_and_complete(self, uint64_t key) noexcept nogil
-    # Completes every operation of a key as expired (the partition or connection is going away).
+    # Completes every operation of a key as expired, because its partition or connection goes away.
     cdef int cancel(self, uint64_t key) noexcept nogil
-    # Completes one operation, to which the caller holds a reference, whether its condition holds or not; False when
-    # somebody was earlier.
+    # Completes one operation regardless of its condition. The caller holds a reference. False if it was completed
+    # before.
     cdef bint complete_by_force(self, DelayedOperation* operation, bint expired) noexcept nogil
     cdef int64_t delayed_count(self) noexcept nogil
     cdef int64_t watched_count(self) noexcept nogil

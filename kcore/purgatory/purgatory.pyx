@@ -1,14 +1,14 @@
-"""The purgatory: watcher lists, a timing wheel, and a reaper thread that holds no GIL.
+"""The purgatory: watcher lists, a timing wheel, and a reaper thread that never needs the GIL.
 
-An operation is tried, watched, and tried again: a change between the first try and the watching would otherwise be
-missed. Then its timer starts. From the moment it is watched anyone may complete it; all go through `operation_claim`.
+An operation is tried, watched, and tried again; otherwise a change between the first try and the watching would be
+missed. Then its timer starts. Once it is watched, any thread may complete it; all use `operation_claim`.
 
-Completed operations leave the wheel at once and the list of the key that completed them too; the lists of their other
-keys are swept by the reaper once `purge_interval` such entries, and as many as there are live ones, have gathered.
+A completed operation leaves the wheel and the list of the key that completed it at once. The reaper sweeps the lists of
+its other keys when they have more than `purge_interval` completed entries, and more than half of all entries.
 
-A deadline is rounded up to the next millisecond: nothing expires early.
+A deadline is rounded up to the next millisecond, so nothing expires early.
 
-Concurrency: the order of locks is operation, watcher shard or wheel; neither of the latter is held while an operation is
+Concurrency: lock order is operation, then watcher shard or wheel. Neither of the latter is held while an operation is
 tried, completed or released. After `shutdown` an operation that cannot complete expires at once.
 Source: kafka.server.DelayedOperationPurgatory.
 """
@@ -38,14 +38,14 @@ cdef enum:
     NANOSECONDS = 1000000000
     NANOSECONDS_PER_MS = 1000000
 
-# Longer time-outs count as this one, three hundred years: sums of it and the clock do not overflow.
+# Longer timeouts are cut to this one, three hundred years, so that adding it to the clock does not overflow.
 cdef int64_t LONGEST_TIMEOUT_MS = 10000000000000
 
 
 cdef class Purgatory:
     """One kind of delayed operation, with its own wheel and reaper.
 
-    With `manual_clock` there is no reaper and time stands still between calls of `advance_clock`.
+    With `manual_clock` there is no reaper, and time advances only in `advance_clock`.
     """
 
     def __cinit__(self, str name, int64_t purge_interval=1000, bint manual_clock=False):
@@ -103,11 +103,11 @@ cdef class Purgatory:
         return False
 
     cdef bint watch(self, DelayedOperation* operation, const uint64_t* keys, int key_count) noexcept nogil:
-        """Enters the operation under its keys and tries once more; True when this try completed it."""
+        """Adds the operation under its keys and tries it once more. Returns True if this try completed it."""
         cdef int i
         operation.watched_keys = key_count
         for i in range(key_count):
-            # Without memory for an entry the operation still has its timer.
+            # If memory for an entry is exhausted, the operation still has its timer.
             watchers_add(&self.watchers, keys[i], operation)
         if key_count == 0 or not operation_claim(operation, False):
             return False
@@ -121,7 +121,7 @@ cdef class Purgatory:
         operation.timer.deadline_ms = (
             (now_ns + NANOSECONDS_PER_MS - 1) // NANOSECONDS_PER_MS + min(timeout_ms, LONGEST_TIMEOUT_MS))
         pthread_mutex_lock(&self.wheel_lock)
-        # Whoever completes it later finds it in the wheel; whoever was earlier has claimed it by now.
+        # A thread that completes it later finds it in the wheel. One that completed it earlier has claimed it by now.
         if not operation_is_completed(operation):
             next_ms = wheel_next_ms(&self.wheel)
             operation_acquire(operation)
@@ -143,7 +143,7 @@ cdef class Purgatory:
             operation_release(operation)
 
     cdef void finish(self, DelayedOperation* operation, bint expired) noexcept nogil:
-        """What the winner of a claim does; it holds a reference."""
+        """Completes an operation after a successful claim. The caller holds a reference."""
         self.stop_timer(operation)
         atomic_add_64(&self.completed_watches, operation.watched_keys)
         operation.complete(operation, expired)
@@ -194,7 +194,7 @@ cdef class Purgatory:
         return completed > self.purge_interval and 2 * completed > atomic_load_64(&self.watchers.watched)
 
     cdef void sweep_when_due(self) noexcept nogil:
-        """Has the reaper sweep; with a manual clock there is none, and it is done here."""
+        """Wakes the reaper for a sweep if one is due. With a manual clock, sweeps here."""
         if not self.is_sweep_due():
             return
         if self.manual_clock:
@@ -209,11 +209,11 @@ cdef class Purgatory:
         if removed:
             atomic_add_64(&self.completed_watches, -removed)
         else:
-            # Counted, but not there: entries for which there was no memory.
+            # The count is too high: some entries were not added because memory was exhausted.
             atomic_store_64(&self.completed_watches, 0)
 
     cdef void expire(self, TimerEntry* entries) noexcept nogil:
-        """Completes what came out of the wheel, and lets go of the wheel's references."""
+        """Completes the operations that left the wheel, and drops the wheel's references."""
         cdef TimerEntry* entry
         cdef DelayedOperation* operation
         while entries != NULL:
@@ -250,7 +250,7 @@ cdef class Purgatory:
     # --- Python ----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """The reaper's whole life."""
+        """The reaper's main loop."""
         with nogil:
             self.reap()
 
@@ -261,7 +261,7 @@ cdef class Purgatory:
         self.thread.start()
 
     def shutdown(self) -> None:
-        """Ends the reaper and completes whatever still waits as expired."""
+        """Ends the reaper and completes the waiting operations as expired."""
         with nogil:
             pthread_mutex_lock(&self.wheel_lock)
             self.is_stopping = True
@@ -282,7 +282,7 @@ cdef class Purgatory:
         self.sweep()
 
     def advance_clock(self, int64_t now_ms) -> None:
-        """With a manual clock: sets the time and completes, on this thread, what is due then."""
+        """With a manual clock: sets the time, and completes on this thread the operations that are due."""
         if not self.manual_clock:
             raise RuntimeError(f"the purgatory {self.name} goes by the machine's clock")
         with nogil:
@@ -297,14 +297,14 @@ cdef class Purgatory:
         self.expire(entries)
 
     def check(self, uint64_t key) -> int:
-        """`check_and_complete` for Python: how many operations of the key are completed by this call."""
+        """`check_and_complete` for Python. Returns how many operations of the key this call completed."""
         cdef int completed
         with nogil:
             completed = self.check_and_complete(key)
         return completed
 
     def expire_key(self, uint64_t key) -> int:
-        """Completes every operation of the key as expired; how many those were."""
+        """Completes every operation of the key as expired. Returns how many."""
         cdef int completed
         with nogil:
             completed = self.cancel(key)
@@ -312,7 +312,7 @@ cdef class Purgatory:
 
     @property
     def delayed(self) -> int:
-        """Operations that wait (Kafka's NumDelayedOperations)."""
+        """The number of waiting operations (Kafka's NumDelayedOperations)."""
         cdef int64_t count
         with nogil:
             count = self.delayed_count()
@@ -320,5 +320,5 @@ cdef class Purgatory:
 
     @property
     def watched(self) -> int:
-        """Entries in watcher lists, completed ones that are not swept yet among them (Kafka's PurgatorySize)."""
+        """The number of entries in watcher lists, including completed ones not swept yet (Kafka's PurgatorySize)."""
         return self.watched_count()

@@ -1,13 +1,13 @@
-"""Python callables that run later, on a handler thread."""
+"""Python callables that run after a delay, on a handler thread."""
 
 from kcore.purgatory.delayed_operation cimport DelayedOperation
 from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 from kcore.purgatory.purgatory cimport Purgatory
 
 cdef struct CallbackOperation:
-    HandlerEvent event           # first: what the sink queues is the operation itself
+    HandlerEvent event           # first: the sink queues a pointer to it
     DelayedOperation operation
-    void* handle                 # TimerHandle; NULL once that is gone; read and written with the GIL only
+    void* handle                 # TimerHandle; NULL once it is freed; accessed with the GIL only
     void* sink                   # HandlerEventSink
 
 

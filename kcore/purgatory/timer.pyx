@@ -1,11 +1,11 @@
-"""Timers for the coordinators: session time-outs, rebalance delays, waiting joins.
+"""Timers for the coordinators: session timeouts, rebalance delays, waiting joins.
 
-The reaper, which must never wait for the GIL, pushes what expired to a sink (the request channel), and a handler thread
-runs it. A callback is settled exactly once, by whoever comes first under the GIL: `cancel`, `complete`, or the handler
-thread that fires it. Cancelling wins even when the time is over, as long as no handler thread has begun to run it.
+The reaper must never wait for the GIL, so it pushes expired callbacks to a sink (the request channel), and a handler
+thread runs them. A callback is settled exactly once, by the first of these under the GIL: `cancel`, `complete`, or the
+handler thread. `cancel` succeeds even after the delay, as long as no handler thread has begun to run the callback.
 
-Ownership: the timer holds every callback that may still fire; the native part is counted, and knows under the GIL when
-its callback is gone.
+Ownership: the timer holds every callback that may still fire. The native part is reference-counted. It learns under the
+GIL that its callback is gone.
 """
 
 from libc.stdint cimport int64_t
@@ -42,7 +42,7 @@ cdef void run_callback(HandlerEvent* event) noexcept:
     cdef CallbackOperation* native = <CallbackOperation*>event
     cdef TimerHandle handle
     if native.handle != NULL:
-        handle = <TimerHandle>native.handle  # a reference of our own: firing drops the timer's
+        handle = <TimerHandle>native.handle  # own reference: fire() drops the timer's
         handle.fire()
     operation_release(&native.operation)
 
@@ -52,7 +52,7 @@ cdef void drop_callback(HandlerEvent* event) noexcept nogil:
 
 
 cdef class TimerHandle:
-    """What `Timer.schedule` answers; at most one of its two callables runs, at most once."""
+    """The result of `Timer.schedule`. At most one of its two callables runs, at most once."""
 
     def __dealloc__(self):
         if self.native != NULL:
@@ -60,7 +60,7 @@ cdef class TimerHandle:
             operation_release(&self.native.operation)
 
     cdef bint settle(self):
-        """Whether nobody was earlier; takes the callback out of the wheel."""
+        """Settles the callback and takes it out of the wheel. Returns False if it was settled before."""
         cdef CallbackOperation* native = self.native
         cdef Purgatory purgatory = self.timer.purgatory
         cdef bint was_waiting
@@ -74,11 +74,11 @@ cdef class TimerHandle:
         return True
 
     def cancel(self) -> bool:
-        """True: neither callable will run. False: one has run, or begun to, or the callback was cancelled before."""
+        """True: neither callable will run. False: one has run or begun, or the callback was cancelled before."""
         return self.settle()
 
     def complete(self) -> bool:
-        """Runs `on_complete` now, on this thread, unless the callback is settled already; whether it did."""
+        """Runs `on_complete` now, on this thread, unless the callback is settled. Returns whether it did."""
         if not self.settle():
             return False
         if self.on_complete is not None:
@@ -87,11 +87,11 @@ cdef class TimerHandle:
 
     @property
     def settled(self) -> bool:
-        """Whether it was cancelled, completed, or has fired."""
+        """Whether the callback was cancelled, completed, or has fired."""
         return self.is_settled
 
     cdef void fire(self):
-        """The time is over: called by a handler thread, when the wheel and the sink have let go of it."""
+        """Runs `on_expiration`. A handler thread calls this after the wheel and the sink have dropped the callback."""
         self.timer.live.discard(self)
         if self.is_settled:
             return
@@ -103,7 +103,7 @@ cdef class TimerHandle:
 
 
 cdef class Timer:
-    """Schedules callables; `sink` is the request channel whose handler threads run them."""
+    """Schedules callables. `sink` is the request channel, whose handler threads run them."""
 
     def __init__(self, HandlerEventSink sink not None, str name="timer", Purgatory purgatory=None):
         self.sink = sink
@@ -115,7 +115,7 @@ cdef class Timer:
         purgatory.kept = sink
 
     def schedule(self, int64_t delay_ms, on_expiration, on_complete=None) -> TimerHandle:
-        """Has `on_expiration` run on a handler thread after `delay_ms`, unless it is cancelled or completed before."""
+        """Runs `on_expiration` on a handler thread after `delay_ms`, unless it is cancelled or completed before."""
         cdef TimerHandle handle = TimerHandle.__new__(TimerHandle)
         cdef CallbackOperation* native = <CallbackOperation*>malloc(sizeof(CallbackOperation))
         cdef Purgatory purgatory = self.purgatory
@@ -141,11 +141,11 @@ cdef class Timer:
 
     @property
     def scheduled(self) -> int:
-        """Callbacks that may still fire, those among them that were cancelled while a handler thread was due to run them."""
+        """The number of callbacks that may still fire, including some that were cancelled just before they run."""
         return len(self.live)
 
     def shutdown(self) -> None:
-        """Cancels what is left and ends the reaper."""
+        """Cancels the remaining callbacks and ends the reaper."""
         for handle in list(self.live):
             handle.cancel()
         self.purgatory.shutdown()

@@ -6,12 +6,12 @@ cdef enum:
     TICK_MS = 1
     WHEEL_SIZE = 20
 
-# Embedded in what waits; the wheel is intrusive and allocates nothing for an entry.
+# Embedded in the waiting object: the wheel is intrusive and allocates nothing per entry.
 cdef struct TimerEntry:
     int64_t deadline_ms
     TimerEntry* next
     TimerEntry* previous
-    TimerBucket* bucket          # NULL while in no wheel
+    TimerBucket* bucket          # NULL while it is in no wheel
     void* owner
 
 cdef struct TimerBucket:
@@ -35,13 +35,13 @@ cdef struct TimingWheel:
 
 cdef bint wheel_init(TimingWheel* wheel, int64_t now_ms) noexcept nogil
 cdef void wheel_free(TimingWheel* wheel) noexcept nogil
-# False, and not inserted, when the deadline has come already.
+# Returns False, without inserting, if the deadline has passed.
 cdef bint wheel_add(TimingWheel* wheel, TimerEntry* entry, int64_t now_ms) noexcept nogil
-# Whether it was in the wheel.
+# Returns whether the entry was in the wheel.
 cdef bint wheel_remove(TimingWheel* wheel, TimerEntry* entry) noexcept nogil
-# When `wheel_advance` has something to do next; INT64_MAX when nothing waits. May be earlier than the first deadline.
+# When to call `wheel_advance` next; INT64_MAX if nothing waits. May be earlier than the first deadline.
 cdef int64_t wheel_next_ms(const TimingWheel* wheel) noexcept nogil
-# Takes out what is due at `now_ms`: a list linked by `next`, in the order of deadlines.
+# Removes the entries that are due at `now_ms`. Returns a list linked by `next`, in the order of deadlines.
 cdef TimerEntry* wheel_advance(TimingWheel* wheel, int64_t now_ms) noexcept nogil
-# Takes everything out, due or not.
+# Removes all entries, due or not.
 cdef TimerEntry* wheel_take_all(TimingWheel* wheel) noexcept nogil

@@ -1,9 +1,9 @@
-"""Kafka's TimingWheel and its queue of buckets, as one structure without a lock of its own.
+"""Kafka's TimingWheel and its queue of buckets in one structure, without a lock of its own.
 
-The lowest wheel has WHEEL_SIZE buckets of TICK_MS; what lies beyond it goes to an overflow wheel whose tick is the whole
-lower wheel, made when it is first needed. A bucket of an overflow wheel that comes due is emptied into the wheels below, so
-that an entry expires at its deadline, to the millisecond, and never before it. Only buckets that hold something are in the
-queue, so that time passes in one step however long nothing happens.
+The lowest wheel has WHEEL_SIZE buckets of TICK_MS. Later deadlines go to an overflow wheel, created on demand, whose
+tick is the interval of the wheel below it. A due bucket of an overflow wheel is emptied into the wheels below it, so an
+entry expires at its deadline, to the millisecond, and never earlier. Only buckets with entries are in the queue, so an
+idle period of any length is one step.
 
 Concurrency: the caller's lock. Source: org.apache.kafka.server.util.timer.TimingWheel and SystemTimer.
 """
@@ -31,7 +31,7 @@ cdef TimerLevel* level_new(int64_t tick_ms, int64_t now_ms) noexcept nogil:
 
 
 cdef bint reserve_queue(TimingWheel* wheel) noexcept nogil:
-    """Room for the buckets of one more level, so that queueing a bucket cannot fail."""
+    """Makes room for the buckets of one more level, so that queueing a bucket cannot fail."""
     cdef int32_t capacity = wheel.queue_capacity + WHEEL_SIZE
     cdef void* grown = realloc(wheel.queue, <size_t>capacity * sizeof(TimerBucket*))
     if grown == NULL:
@@ -127,7 +127,8 @@ cdef bint place(TimingWheel* wheel, TimerEntry* entry) noexcept nogil:
     while deadline_ms >= level.current_ms + level.interval_ms:
         overflow = overflow_of(wheel, level)
         if overflow == NULL:
-            # Without memory for a coarser wheel the entry waits in the last bucket of this one, and then anew.
+            # If memory for a coarser wheel is exhausted, the entry waits in the last bucket of this one and is placed
+            # again.
             deadline_ms = level.current_ms + level.interval_ms - level.tick_ms
         else:
             level = overflow
@@ -148,7 +149,7 @@ cdef void set_clock(TimingWheel* wheel, int64_t now_ms) noexcept nogil:
 
 
 cdef bint wheel_add(TimingWheel* wheel, TimerEntry* entry, int64_t now_ms) noexcept nogil:
-    # No bucket may be passed by: the clock moves on here only as far as nothing is due.
+    # No bucket may be skipped, so advance the clock only if nothing is due.
     if now_ms < wheel_next_ms(wheel):
         set_clock(wheel, now_ms)
     if not place(wheel, entry):

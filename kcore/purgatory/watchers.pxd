@@ -1,4 +1,4 @@
-"""Which operations watch which keys."""
+"""The operations that watch each key."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from kcore.platform.sync cimport pthread_mutex_t
@@ -37,11 +37,11 @@ cdef struct WatchSnapshot:
 cdef bint watchers_init(WatcherTable* table) noexcept nogil
 # Drops every list with its references.
 cdef void watchers_free(WatcherTable* table) noexcept nogil
-# Adds the operation, with a reference, to the key's list; False without memory.
+# Adds the operation to the key's list, with a reference. False if memory is exhausted.
 cdef bint watchers_add(WatcherTable* table, uint64_t key, DelayedOperation* operation) noexcept nogil
 cdef void watchers_snapshot(WatcherTable* table, uint64_t key, WatchSnapshot* out) noexcept nogil
-# Lets go of the references and of the memory.
+# Drops the references and frees the memory.
 cdef void snapshot_release(WatchSnapshot* snapshot) noexcept nogil
-# Takes what is completed out of one key's list, or out of all; answers how many entries that were.
+# Removes completed operations from one key's list, or from all. Returns the number of entries removed.
 cdef int64_t watchers_sweep(WatcherTable* table, uint64_t key) noexcept nogil
 cdef int64_t watchers_sweep_all(WatcherTable* table) noexcept nogil

@@ -1,10 +1,10 @@
-"""The watcher lists, sharded by key so that partitions do not wait for each other's lock.
+"""The watcher lists, sharded by key so that partitions do not contend for one lock.
 
-A list is never walked while its operations are asked: their conditions take locks that come before a shard's in the
-order. They are asked from a snapshot that holds references. Completed operations stay in the lists of their other keys
-until a sweep takes them out.
+The conditions of operations take locks that come before a shard's lock in the order. So a list is not walked while they
+are evaluated: that is done on a snapshot, which holds references. Completed operations stay in the lists of their other
+keys until a sweep removes them.
 
-Concurrency: one lock a shard, held while a list is searched, extended, copied or swept; `release` of an operation is
+Concurrency: one lock per shard, held while a list is searched, extended, copied or swept. `release` of an operation is
 never called under it.
 """
 
@@ -19,7 +19,7 @@ from kcore.purgatory.delayed_operation cimport (
 
 
 cdef inline uint64_t mixed(uint64_t key) noexcept nogil:
-    """splitmix64's finaliser: keys are often small numbers."""
+    """The finalizer of splitmix64, because keys are often small numbers."""
     key = (key ^ (key >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     key = (key ^ (key >> 27)) * <uint64_t>0x94D049BB133111EB
     return key ^ (key >> 31)
@@ -34,7 +34,7 @@ cdef inline WatchList** bucket_of(WatcherShard* shard, uint64_t key) noexcept no
 
 
 cdef WatchList** find(WatcherShard* shard, uint64_t key) noexcept nogil:
-    """The link that points to the key's list, or to NULL where it would stand."""
+    """The link that points to the key's list, or the NULL link where it belongs."""
     cdef WatchList** link = bucket_of(shard, key)
     while link[0] != NULL and link[0].key != key:
         link = &link[0].next
@@ -98,7 +98,7 @@ cdef bint watchers_add(WatcherTable* table, uint64_t key, DelayedOperation* oper
 
 
 cdef void watchers_snapshot(WatcherTable* table, uint64_t key, WatchSnapshot* out) noexcept nogil:
-    """Without memory for a long list the snapshot is its first part; the others complete at their next event."""
+    """If memory for a long list is exhausted, takes its first part; the others complete at their next event."""
     cdef WatcherShard* shard = shard_of(table, key)
     cdef WatchList* watched
     cdef WatchNode* node
@@ -141,7 +141,7 @@ cdef void drop_nodes(WatchNode* node) noexcept nogil:
 
 
 cdef int64_t sweep_list(WatcherTable* table, WatchList** link, bint everything, WatchNode** removed) noexcept nogil:
-    """Moves completed entries of one list to `removed`, and frees the list when nothing is left of it."""
+    """Moves completed entries of one list to `removed`. Frees the list if it is empty then."""
     cdef WatchList* watched = link[0]
     cdef WatchNode** node_link = &watched.first
     cdef WatchNode* node
