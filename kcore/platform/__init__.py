@@ -1,1 +1,1 @@
-"""What the broker asks of the machine: disk operations, clocks, locks and atomics, all usable without the GIL."""
+"""Interfaces to the machine: disk operations, clocks, locks and atomics, all usable without the GIL."""

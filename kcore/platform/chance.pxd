@@ -1,10 +1,10 @@
-"""Seeded chance for code without the GIL: the same seed gives the same faults, everywhere (splitmix64)."""
+"""Seeded random numbers for code without the GIL (splitmix64). The same seed gives the same faults on every machine."""
 
 from libc.stdint cimport uint64_t
 
 
 cdef inline uint64_t next_chance(uint64_t* state) noexcept nogil:
-    """64 bits; `state` is the seed and moves on."""
+    """64 random bits. Advances `state`, which starts as the seed."""
     cdef uint64_t mixed
     state[0] += <uint64_t>0x9E3779B97F4A7C15
     mixed = state[0]

@@ -1,8 +1,8 @@
-"""Python's face of a table of disk operations, and the two file operations made of several table calls.
+"""The Python interface of a table of disk operations, and file operations that combine several of them.
 
-Every method goes through the table, releases the GIL for the call, and raises an OSError that carries errno and path.
-Crash policy: what `write_file_atomically` writes is found after a crash either as it was before or whole; the name
-`<path>.tmp` belongs to it and whatever a crash left there is overwritten.
+Every method calls the table with the GIL released, and raises an OSError with errno and path. Crash policy: after a
+crash a file written by `write_file_atomically` has either its old or its new content. The name `<path>.tmp` is reserved
+for it; a file that a crash left there is overwritten.
 """
 
 from os import fsdecode, fsencode, strerror
@@ -114,7 +114,7 @@ cdef int collect_name(void* argument, const char* name, bint is_directory) noexc
 
 
 cdef class Disk:
-    """One machine's files and clocks, for code that holds the GIL; native code uses `operations`."""
+    """The files and clocks of one machine, for code that holds the GIL. Native code uses `operations`."""
 
     cdef int64_t check(self, int64_t outcome, path) except -1:
         if outcome < 0:
@@ -122,7 +122,7 @@ cdef class Disk:
         return outcome
 
     def open(self, path, int flags=O_RDONLY, int mode=FILE_MODE):
-        """A descriptor of this disk, which only this disk's methods understand."""
+        """Opens a file. Only the methods of this disk accept the descriptor."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef int outcome
@@ -131,14 +131,14 @@ cdef class Disk:
         return self.check(outcome, path)
 
     def close(self, int descriptor):
-        """Gives the descriptor back."""
+        """Closes the descriptor."""
         cdef int outcome
         with nogil:
             outcome = self.operations.close(self.operations.context, descriptor)
         self.check(outcome, None)
 
     def pread(self, int descriptor, int64_t size, int64_t position):
-        """Up to `size` bytes; fewer only at the end of the file."""
+        """Reads `size` bytes; fewer only at the end of the file."""
         cdef int64_t outcome
         cdef uint8_t* buffer
         if size < 0 or position < 0:
@@ -155,7 +155,7 @@ cdef class Disk:
             free(buffer)
 
     def pwrite(self, int descriptor, data, int64_t position):
-        """Writes all of `data`, or raises."""
+        """Writes all of `data` or raises. Returns the bytes written."""
         cdef const uint8_t[::1] view = data
         cdef iovec part
         cdef int64_t outcome
@@ -166,28 +166,28 @@ cdef class Disk:
         return self.check(outcome, None)
 
     def truncate(self, int descriptor, int64_t size):
-        """Cuts or extends (with zeros) the file."""
+        """Cuts the file, or extends it with zeros."""
         cdef int outcome
         with nogil:
             outcome = self.operations.ftruncate(self.operations.context, descriptor, size)
         self.check(outcome, None)
 
     def allocate(self, int descriptor, int64_t position, int64_t size):
-        """Reserves the range, extending the file with zeros where it ends before."""
+        """Reserves the range. Extends the file with zeros if it ends before."""
         cdef int outcome
         with nogil:
             outcome = self.operations.fallocate(self.operations.context, descriptor, position, size)
         self.check(outcome, None)
 
     def fdatasync(self, int descriptor):
-        """Returns once the file's bytes are on the device."""
+        """Syncs the file's bytes to the device."""
         cdef int outcome
         with nogil:
             outcome = self.operations.fdatasync(self.operations.context, descriptor)
         self.check(outcome, None)
 
     def sendfile(self, int socket, int descriptor, int64_t position, int64_t size):
-        """Bytes sent to a socket of the process; BlockingIOError when it takes none now."""
+        """Sends from a file to a socket of the process. Returns the bytes sent; BlockingIOError if it would block."""
         cdef int64_t outcome
         with nogil:
             outcome = self.operations.sendfile(self.operations.context, socket, descriptor, position, <size_t>size)
@@ -209,7 +209,7 @@ cdef class Disk:
         return copied
 
     def read_file(self, path):
-        """The whole file."""
+        """The content of a file."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef uint8_t* buffer = NULL
@@ -223,7 +223,7 @@ cdef class Disk:
             free(buffer)
 
     def write_file_atomically(self, path, data):
-        """Replaces the file so that a crash leaves the old one or the new one, whole and on the device."""
+        """Replaces a file durably. After a crash it has either its old or its new content."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef const uint8_t[::1] view = data
@@ -235,7 +235,7 @@ cdef class Disk:
         self.check(outcome, path)
 
     def write_file(self, path, data):
-        """Writes a file anew; nothing is synced, and a crash may leave it empty or in part."""
+        """Replaces a file without a sync. A crash may leave it empty or incomplete."""
         cdef int descriptor = self.open(path, O_WRONLY | O_CREAT | O_TRUNC)
         try:
             self.pwrite(descriptor, data, 0)
@@ -243,7 +243,7 @@ cdef class Disk:
             self.close(descriptor)
 
     def copy_range(self, source, target, int64_t position=0):
-        """Copies `source` from `position` to its end into a new file `target`, synced; returns the bytes copied."""
+        """Copies `source` from `position` on into a new file `target` and syncs that. Returns the bytes copied."""
         cdef int reader = self.open(source)
         cdef int writer = -1
         cdef int64_t copied = 0
@@ -262,7 +262,7 @@ cdef class Disk:
         return copied
 
     def entries(self, path):
-        """`(name, is_directory)` of everything in a directory, by name."""
+        """The `(name, is_directory)` pairs of a directory, sorted by name."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef NameList names
@@ -298,7 +298,7 @@ cdef class Disk:
         return outcome
 
     def exists(self, path):
-        """Whether there is a file or directory of this name."""
+        """Whether a file or directory with this name exists."""
         cdef DiskStat stat
         cdef int outcome = self.stat_into(path, &stat)
         if outcome == -ENOENT:
@@ -307,7 +307,7 @@ cdef class Disk:
         return True
 
     def is_directory(self, path):
-        """Whether there is a directory of this name."""
+        """Whether a directory with this name exists."""
         cdef DiskStat stat
         cdef int outcome = self.stat_into(path, &stat)
         if outcome == -ENOENT:
@@ -316,7 +316,7 @@ cdef class Disk:
         return bool(stat.is_directory)
 
     def size(self, path):
-        """The file's length in bytes."""
+        """The size of the file in bytes."""
         cdef DiskStat stat
         self.check(self.stat_into(path, &stat), path)
         return stat.size_bytes
@@ -328,11 +328,11 @@ cdef class Disk:
         return stat.modified_ms
 
     def space(self, path):
-        """Size and free space of the volume that a path lies on, in bytes; (-1, -1) of a disk that has no bounds."""
+        """Total and free bytes of the volume that contains `path`; (-1, -1) for a disk without limits."""
         return -1, -1
 
     def mkdir(self, path, int mode=DIRECTORY_MODE):
-        """Makes one directory."""
+        """Creates one directory."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef int outcome
@@ -341,7 +341,7 @@ cdef class Disk:
         self.check(outcome, path)
 
     def mkdirs(self, path, int mode=DIRECTORY_MODE):
-        """Makes a directory and those above it that are missing; one that is there already is no error."""
+        """Creates a directory and its missing parents. It may exist already."""
         if self.is_directory(path):
             return
         parent = path.rstrip("/").rpartition("/")[0]
@@ -354,7 +354,7 @@ cdef class Disk:
                 raise
 
     def rename(self, source, target):
-        """Renames atomically, replacing a file that `target` names."""
+        """Renames atomically and replaces a file with the name `target`."""
         cdef bytes source_name = fsencode(source)
         cdef bytes target_name = fsencode(target)
         cdef const char* raw_source = source_name
@@ -385,7 +385,7 @@ cdef class Disk:
         self.check(outcome, path)
 
     def fsync_dir(self, path):
-        """Returns once the names in a directory are on the device."""
+        """Syncs the names in a directory to the device."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef int outcome
@@ -394,23 +394,24 @@ cdef class Disk:
         self.check(outcome, path)
 
     def defer_syncs(self):
-        """Lets every sync from now on do nothing, for `sync_deferred` to make up for all of them; False where it cannot.
+        """Makes every sync do nothing until `end_deferral`; `sync_deferred` makes up for them. False if unsupported.
 
-        For whoever is alone with the disk and keeps no promise meanwhile: a stop with thousands of files to sync.
+        Only for a caller that uses the disk alone and promises no durability meanwhile, such as a shutdown with
+        thousands of files to sync.
         """
         return False
 
     def sync_deferred(self, path):
-        """Returns once everything on the file system of `path` is on the device."""
+        """Syncs the whole file system of `path` to the device."""
         raise NotImplementedError
 
     def end_deferral(self):
-        """Syncs do what they say again."""
+        """Makes syncs work again."""
 
     def lock(self, path):
-        """Creates and locks a file; the descriptor holds the lock, against this process too, until it is closed.
+        """Creates and locks a file. The descriptor holds the lock until it is closed, also against this process.
 
-        Raises BlockingIOError when someone else holds it.
+        Raises BlockingIOError if another descriptor or process holds it.
         """
         cdef int descriptor = self.open(path, O_RDWR | O_CREAT)
         cdef int outcome
@@ -422,9 +423,9 @@ cdef class Disk:
         return descriptor
 
     def now_ms(self):
-        """Wall clock, milliseconds since 1970."""
+        """The wall clock in milliseconds since 1970."""
         return self.operations.now_ms(self.operations.context)
 
     def monotonic_ns(self):
-        """A clock in nanoseconds that never goes back."""
+        """A monotonic clock in nanoseconds."""
         return self.operations.monotonic_ns(self.operations.context)

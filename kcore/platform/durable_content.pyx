@@ -1,12 +1,12 @@
-"""What a loss of power leaves of one file of a MemoryDisk: the bytes of its last fdatasync, and some of what came later.
+"""What a loss of power leaves of one file of a MemoryDisk: the bytes of its last fdatasync, and some later ones.
 
-The promise is only that of fdatasync. A machine's page cache writes the rest when it likes: so with `chance` a file
-keeps, of what came after its last sync, one of: nothing; everything; the first few writes; any of the writes, whole; any
-of the pages; any of the sectors, which tears pages. A file's length is metadata of its own and may survive without the
-bytes, which then are zeros, as after a crash of ext4 or XFS.
+Only fdatasync gives a guarantee. A page cache writes the rest whenever it likes. So with `chance` one of these survives
+of the changes after the last sync: nothing; everything; the first few writes; any of the writes; any of the pages; any
+of the sectors, which tears pages. The length of a file is separate metadata and may survive without the bytes, which
+are zeros then, as after a crash of ext4 or XFS.
 
-A write that was overwritten before the loss survives with the newer bytes: the page cache keeps only those.
-Concurrency: the disk's lock is held by whoever calls.
+A write that was overwritten before the loss survives with the newer bytes, because the page cache keeps only those.
+Concurrency: the caller holds the disk's lock.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -59,7 +59,7 @@ cdef void durable_sync(DurableContent* durable, const MemoryContent* content) no
 
 
 cdef void apply(string* left, const ContentChange* change, const MemoryContent* content) noexcept nogil:
-    """One change that has survived; its bytes are today's."""
+    """Applies one surviving change, with the current bytes."""
     cdef size_t end
     if change.size == CUT:
         left.resize(<size_t>change.position)
@@ -82,7 +82,7 @@ cdef void apply_writes(string* left, const DurableContent* durable, const Memory
 
 
 cdef void apply_blocks(string* left, const MemoryContent* content, uint64_t* chance, size_t block) noexcept nogil:
-    """Each page or sector as it was or as it is, and a length from the one to the other."""
+    """Takes each page or sector from the old or the new content, with the old or new length or one in between."""
     cdef size_t old = left.size(), new = <size_t>content.size
     cdef size_t shorter = min(old, new), longer = max(old, new)
     cdef size_t length, at = 0, end

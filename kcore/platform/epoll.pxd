@@ -1,4 +1,4 @@
-"""The Linux calls that wait: epoll, eventfd and poll."""
+"""The Linux calls for waiting: epoll, eventfd and poll."""
 
 from libc.stdint cimport uint32_t, uint64_t
 

@@ -1,20 +1,20 @@
-"""A table of disk operations laid round another one, which fails by plan: at the n-th operation of a kind, from a seed.
+"""A table of disk operations that wraps another one and fails by plan: at the n-th operation of a kind, from a seed.
 
     disk = FailingDisk(MemoryDisk(volatile_cache=True), seed=7)
     disk.fail(["pwritev"], errno.ENOSPC, path="*.log", at=3, short=True)
     disk.crash_at(40)
 
-A rule names operations, a pattern of paths (fnmatch(3); for an operation on a descriptor the path it was opened by), which
-of those that match it meets, and the errno they answer. A short write writes a part before it fails; a short read
-answers fewer bytes than there are. A crash lets the change that it meets happen or not, as chance will, a write also in
-part; afterwards everything fails with EIO, until `heal`: a machine that stopped. What its disk then holds is a question to
-the disk inside (`MemoryDisk.restore_power`).
+A rule has operations, a path pattern (fnmatch(3); an operation on a descriptor has the path that it was opened with),
+which of the matching operations fail, and their errno. A short write writes a part before it fails. A short read
+returns fewer bytes than available. At a crash, chance decides whether the current change happens; a write may happen in
+part. Afterwards everything fails with EIO until `heal`, as on a machine that stopped. The inner disk decides what it
+then contains (`MemoryDisk.restore_power`).
 
-Changes are what a crash can come between: writes, syncs, and everything that makes, renames or removes a name. Closing
-and unmapping never fail, so that nothing leaks, and the clocks are those of the disk inside.
+Changes are the operations between which a crash can happen: writes, syncs, and everything that creates, renames or
+removes a name. Closing and unmapping never fail, so that nothing leaks. The clocks are those of the inner disk.
 
-Concurrency: one lock around the plan, under which nothing else is called. The order of changes made by several threads is
-theirs.
+Concurrency: one lock guards the plan; nothing else is called under it. With several threads the order of changes is not
+deterministic.
 """
 
 cimport cython
@@ -38,7 +38,7 @@ cdef extern from "<fnmatch.h>" nogil:
 
 cdef enum Operation:
     OPEN
-    CREATE                       # an open that may make a file or empty one
+    CREATE                       # an open that may create or truncate a file
     FSTAT
     STAT
     PREAD
@@ -73,10 +73,10 @@ cdef enum:
 
 
 cdef cppclass Rule:
-    uint32_t operations          # a bit each
+    uint32_t operations          # a bit mask
     string pattern
-    int64_t left_out             # matching operations that are let through first
-    int64_t times                # how many it meets then, or EVERY_TIME
+    int64_t left_out             # matching operations to let through first
+    int64_t times                # how many fail then, or EVERY_TIME
     uint64_t chance_per_million
     int error                    # negated errno
     bint is_short
@@ -84,9 +84,9 @@ cdef cppclass Rule:
 
 
 cdef struct Verdict:
-    int error                    # negated errno, 0: all is well
+    int error                    # negated errno; 0 for success
     bint is_done                 # the operation is carried out all the same
-    bint is_short                # in part, if that is possible
+    bint is_short                # it is carried out in part, if possible
 
 
 cdef cppclass Plan:
@@ -96,7 +96,7 @@ cdef cppclass Plan:
     ordered_map[int, string] paths           # of open descriptors
     uint64_t chance
     int64_t changes
-    int64_t crashing_change      # 0: none
+    int64_t crashing_change      # 0 for none
     int64_t injected
     bint has_crashed
     vector[int] recent_operations            # a ring of the last changes
@@ -174,7 +174,7 @@ cdef cppclass Plan:
         return verdict
 
     size_t part_of(size_t size) noexcept nogil:
-        """A part, less than the whole."""
+        """A random size smaller than the whole."""
         cdef size_t part
         pthread_mutex_lock(&this.lock)
         part = <size_t>chance_below(&this.chance, size)
@@ -183,7 +183,7 @@ cdef cppclass Plan:
 
 
 cdef inline int outcome_of(Verdict verdict, int outcome) noexcept nogil:
-    """Of an operation that was carried out although its caller is to hear of an error."""
+    """The result of an operation that was carried out, although its caller may get an error."""
     return verdict.error if verdict.error else outcome
 
 
@@ -387,10 +387,10 @@ cdef uint32_t mask_of(operations) except? 0:
     return mask
 
 
-# Whoever still closes files of it in the end needs the disk below.
+# A thread that closes files of it at the end still needs the inner disk.
 @cython.no_gc_clear
 cdef class FailingDisk(Disk):
-    """`inner` does the work, and stays usable beside this one. Until a rule or a crash is planned nothing is different."""
+    """Wraps `inner`, which you can still use directly. Without rules and crashes it behaves in the same way."""
 
     cdef readonly Disk inner
 
@@ -429,10 +429,10 @@ cdef class FailingDisk(Disk):
 
     def fail(self, operations, int error=EIO, *, path="*", int64_t at=1, times=1, double chance=1.0, bint short=False,
              bint done=False):
-        """From the `at`-th operation on that matches, `times` of them fail (None: all), each with probability `chance`.
+        """Adds a rule: from the `at`-th matching operation on, `times` of them fail (None: all), each with `chance`.
 
-        `operations` are names of OPERATIONS, `error` is an errno. With `short` writes and reads go half the way first,
-        with `done` a change is made, and its caller hears of an error all the same.
+        `operations` are names of OPERATIONS, `error` is an errno. With `short` writes and reads are done in part first.
+        With `done` a change is made, and its caller gets an error all the same.
         """
         cdef Plan* plan = <Plan*>self.operations.context
         cdef Rule rule
@@ -452,7 +452,7 @@ cdef class FailingDisk(Disk):
             pthread_mutex_unlock(&plan.lock)
 
     def crash_at(self, int64_t change):
-        """The machine stops at the `change`-th change from now, counted from 1."""
+        """Crashes at the `change`-th change from now, counted from 1."""
         cdef Plan* plan = <Plan*>self.operations.context
         if change < 1:
             raise ValueError(f"changes are counted from 1, not {change}")
@@ -462,7 +462,7 @@ cdef class FailingDisk(Disk):
             pthread_mutex_unlock(&plan.lock)
 
     def crash(self):
-        """The machine stops now."""
+        """Crashes now."""
         cdef Plan* plan = <Plan*>self.operations.context
         with nogil:
             pthread_mutex_lock(&plan.lock)
@@ -470,7 +470,7 @@ cdef class FailingDisk(Disk):
             pthread_mutex_unlock(&plan.lock)
 
     def heal(self):
-        """Forgets every rule and any crash."""
+        """Removes every rule and ends a crash."""
         cdef Plan* plan = <Plan*>self.operations.context
         with nogil:
             pthread_mutex_lock(&plan.lock)
@@ -481,21 +481,21 @@ cdef class FailingDisk(Disk):
 
     @property
     def has_crashed(self):
-        """Whether everything fails now."""
+        """Whether everything fails because of a crash."""
         return bool((<Plan*>self.operations.context).has_crashed)
 
     @property
     def changes(self):
-        """How many changes were asked for so far, the one that a crash met among them."""
+        """The number of changes requested so far, including the one at a crash."""
         return (<Plan*>self.operations.context).changes
 
     @property
     def injected(self):
-        """How many operations rules have failed so far."""
+        """The number of operations that rules made fail so far."""
         return (<Plan*>self.operations.context).injected
 
     def recent_changes(self):
-        """`(operation, path)` of the last changes, oldest first: what a report of a fault shows."""
+        """`(operation, path)` of the last changes, oldest first, for reports of faults."""
         cdef Plan* plan = <Plan*>self.operations.context
         cdef vector[int] operations
         cdef vector[string] paths
@@ -514,5 +514,5 @@ cdef class FailingDisk(Disk):
         return found
 
     def space(self, path):
-        """That of the disk inside."""
+        """The space of the inner disk."""
         return self.inner.space(path)

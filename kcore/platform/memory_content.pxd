@@ -6,8 +6,8 @@ cdef struct MemoryContent:
     size_t reserved
     size_t usable
 
-# Lets the first `size` bytes be written; -EFBIG above `limit`, which must always be the same for one content.
+# Makes the first `size` bytes writable. -EFBIG above `limit`, which must always be the same for one content.
 cdef int content_make_usable(MemoryContent* content, size_t size, size_t limit) noexcept nogil
-# Cuts, or extends with zeros.
+# Cuts the content, or extends it with zeros.
 cdef int content_resize(MemoryContent* content, int64_t size, size_t limit) noexcept nogil
 cdef void content_free(MemoryContent* content) noexcept nogil

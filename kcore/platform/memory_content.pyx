@@ -1,7 +1,7 @@
-"""The bytes of one file of a MemoryDisk: address space reserved once, so that they stay where they are while they grow.
+"""The bytes of one file of a MemoryDisk: address space is reserved once, so they do not move while they grow.
 
-A mapping of such a file is its memory itself. Past the file's end it shows zeros, always: what is cut is wiped.
-Concurrency: the disk's lock is held by whoever changes a content.
+A mapping of such a file is its memory. Beyond the end of the file the memory is always zero: bytes that are cut off are
+wiped. Concurrency: a caller that changes a content holds the disk's lock.
 """
 
 from libc.errno cimport EFBIG, ENOMEM
@@ -53,7 +53,7 @@ cdef int content_resize(MemoryContent* content, int64_t size, size_t limit) noex
     if outcome < 0:
         return outcome
     if size < content.size:
-        # Whole pages go back to the system, the rest is wiped: growing again must show zeros.
+        # Whole pages go back to the system and the rest is wiped, because growing again must show zeros.
         page = (<size_t>size + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
         if page < content.usable:
             madvise(content.data + page, content.usable - page, MADV_DONTNEED)

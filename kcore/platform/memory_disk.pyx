@@ -1,15 +1,14 @@
-"""The table of disk operations over memory: for tests, simulation and brokers that keep nothing.
+"""The table of disk operations in memory, for tests, simulation and brokers without persistence.
 
-Semantics and errnos are RealDisk's; the conformance suite holds both to them. What is different: a file holds at most
-`max_file_bytes`, and a mapping shows bytes past the file's end as zeros instead of raising SIGBUS. Nothing survives the
-process; but with `volatile_cache` the disk survives a loss of power as a machine's would: `cut_power` lets every sync
-fail from then on, and `restore_power` brings back the bytes that were there at each file's last fdatasync, under the
-names that their directories had at their last sync. With a seed it also keeps some of what was not synced, as a machine
-does that had begun to write it (`durable_content`, `memory_tree`).
+Semantics and errnos are those of RealDisk; one conformance suite tests both. Differences: a file has at most
+`max_file_bytes`, and a mapping shows zeros beyond the end of the file instead of raising SIGBUS. Nothing survives the
+process. With `volatile_cache` the disk models a loss of power: after `cut_power` every sync fails, and `restore_power`
+brings back each file as of its last fdatasync, under the names as of the last sync of its directory. With a seed it
+also keeps some unsynced changes, as a machine that had begun to write them (`durable_content`, `memory_tree`).
 
-Time is the machine's, or, when `now_ms` is given, stands still until `advance`.
+Time is the machine's clock. With `now_ms` it stands still until `advance`.
 
-Concurrency: one lock around everything, held for a copy at most.
+Concurrency: one lock for everything, held at most for a copy.
 """
 
 from libc.errno cimport EAGAIN, EBADF, EEXIST, EINTR, EINVAL, EIO, EISDIR, ENOENT, ENOMEM, ENOTDIR, errno
@@ -39,7 +38,7 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t c_send "send"(int socket, const void* data, size_t size, int flags)
 
 cdef enum:
-    # Far above what the kernel hands out, so that no call mistakes one for the other.
+    # Far above the kernel's descriptors, so that no call confuses the two.
     FIRST_DESCRIPTOR = 1 << 24
 
 DEFAULT_MAX_FILE_BYTES = 1 << 31
@@ -54,16 +53,16 @@ cdef cppclass Files:
     pthread_mutex_t lock
     MemoryTree tree
     ordered_map[int, OpenFile] descriptors
-    ordered_map[const uint8_t*, MemoryNode*] mappings  # by address; a node is mapped at one address only
+    ordered_map[const uint8_t*, MemoryNode*] mappings  # by address; a node has one address only
     ordered_map[const uint8_t*, int] mapped            # how many times
     int next_descriptor
     size_t max_file_bytes
     bint virtual_clock
-    int64_t clock_ns             # since 1970, when virtual
+    int64_t clock_ns             # since 1970, if virtual
     bint power_is_cut
     bint syncs_are_held
     int waiting_syncs
-    int64_t file_syncs           # that succeeded
+    int64_t file_syncs           # successful ones
     pthread_cond_t syncs_changed
 
     __init__(size_t max_file_bytes, bint volatile_cache) nogil:
@@ -465,7 +464,7 @@ cdef int memory_lock(void* context, int descriptor) noexcept nogil:
 
 
 cdef int64_t memory_sendfile(void* context, int socket, int descriptor, int64_t position, size_t size) noexcept nogil:
-    """Sends straight from the file's memory; the mapping keeps it there while no lock is held."""
+    """Sends from the file's memory. The mapping keeps it valid while no lock is held."""
     cdef DiskStat stat
     cdef const uint8_t* address
     cdef ssize_t outcome
@@ -498,9 +497,9 @@ cdef int64_t memory_monotonic_ns(void* context) noexcept nogil:
 
 
 cdef class MemoryDisk(Disk):
-    """A disk of its own, empty but for `/`; with `now_ms` also a clock of its own.
+    """An empty disk with the directory `/`. With `now_ms` it has its own clock.
 
-    `advance` moves that clock, both the wall's and the monotonic one. With `volatile_cache` it can lose power.
+    `advance` moves that clock, both wall time and monotonic time. With `volatile_cache` the disk can lose power.
     """
 
     def __cinit__(self, now_ms=None, size_t max_file_bytes=DEFAULT_MAX_FILE_BYTES, bint volatile_cache=False):
@@ -537,14 +536,14 @@ cdef class MemoryDisk(Disk):
         del files
 
     def advance(self, int64_t milliseconds):
-        """Moves the disk's own clock forward."""
+        """Moves the disk's own clock forward. Raises ValueError for a disk without one."""
         cdef Files* files = <Files*>self.operations.context
         if not files.virtual_clock or milliseconds < 0:
             raise ValueError("only a disk made with now_ms has a clock to move, and only forward")
         atomic_add_64(&files.clock_ns, milliseconds * 1000000)
 
     def hold_syncs(self):
-        """Lets every fdatasync from now on wait for `release_syncs`."""
+        """Makes every fdatasync wait for `release_syncs`."""
         cdef Files* files = <Files*>self.operations.context
         with nogil:
             pthread_mutex_lock(&files.lock)
@@ -552,7 +551,7 @@ cdef class MemoryDisk(Disk):
             pthread_mutex_unlock(&files.lock)
 
     def release_syncs(self):
-        """Lets those that wait go on, and no other wait."""
+        """Lets the waiting fdatasyncs continue and later ones run normally."""
         cdef Files* files = <Files*>self.operations.context
         with nogil:
             pthread_mutex_lock(&files.lock)
@@ -561,7 +560,7 @@ cdef class MemoryDisk(Disk):
             pthread_mutex_unlock(&files.lock)
 
     def wait_for_held_sync(self):
-        """Returns once somebody waits in an fdatasync."""
+        """Blocks until a thread waits in an fdatasync."""
         cdef Files* files = <Files*>self.operations.context
         with nogil:
             pthread_mutex_lock(&files.lock)
@@ -571,7 +570,7 @@ cdef class MemoryDisk(Disk):
 
     @property
     def file_syncs(self):
-        """How many fdatasyncs there were."""
+        """The number of successful fdatasyncs."""
         cdef Files* files = <Files*>self.operations.context
         cdef int64_t count
         with nogil:
@@ -581,7 +580,7 @@ cdef class MemoryDisk(Disk):
         return count
 
     def cut_power(self):
-        """From now on nothing becomes durable any more: every sync fails with EIO, those that are held too."""
+        """Makes every sync fail with EIO, including those that are held. Nothing becomes durable any more."""
         cdef Files* files = <Files*>self.operations.context
         with nogil:
             pthread_mutex_lock(&files.lock)
@@ -591,7 +590,7 @@ cdef class MemoryDisk(Disk):
             pthread_mutex_unlock(&files.lock)
 
     def restore_power(self, seed=None):
-        """What was durable is all that there is, and with a seed some of what was not; descriptors of before are closed."""
+        """Resets the disk to its durable content, with a seed plus some unsynced changes. Closes all descriptors."""
         cdef Files* files = <Files*>self.operations.context
         cdef uint64_t chance = 0 if seed is None else <uint64_t>(seed & 0xFFFFFFFFFFFFFFFF)
         cdef bint survives = seed is not None
@@ -608,7 +607,7 @@ cdef class MemoryDisk(Disk):
 
     @property
     def open_descriptors(self):
-        """How many descriptors are open."""
+        """The number of open descriptors."""
         cdef Files* files = <Files*>self.operations.context
         cdef size_t count
         with nogil:

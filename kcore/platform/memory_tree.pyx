@@ -1,11 +1,11 @@
-"""The names of a MemoryDisk: one ordered map of absolute paths to files and directories, and what of it is durable.
+"""The names of a MemoryDisk: an ordered map of absolute paths to files and directories, and which of it is durable.
 
-Renames and removals answer rename(2)'s, unlink(2)'s and rmdir(2)'s errnos. With `keeps_history` each directory remembers
-its names at its last sync and every change since. A loss of power takes the changes back; with `chance` the first few of
-each directory survive, in their order, as in a file system with a journal: a rename is one change, and shows either the
-old name or the new one. Directories are independent of each other, which is more than a journal would do.
+Renames and removals return the errnos of rename(2), unlink(2) and rmdir(2). With `keeps_history` each directory
+remembers its names at its last sync and every change since. A loss of power undoes the changes. With `chance` the first
+few changes of each directory survive, in order, as in a file system with a journal: a rename is one change and shows
+either the old or the new name. Unlike in a journal, directories are independent of each other.
 
-Concurrency: the disk's lock is held by whoever calls.
+Concurrency: the caller holds the disk's lock.
 """
 
 from libc.errno cimport EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY
@@ -54,7 +54,7 @@ cdef MemoryNode* node_new(bint is_directory, int64_t now_ms) noexcept nogil:
 
 
 cdef void node_drop(MemoryNode* node) noexcept nogil:
-    """One use less."""
+    """Drops one use. The last one frees the node."""
     node.uses -= 1
     if node.uses:
         return
@@ -94,7 +94,7 @@ cdef void forget_history(MemoryNode* node) noexcept nogil:
 
 
 cdef string normalized(const char* path) noexcept nogil:
-    """Absolute, without empty or `.` parts; a relative path counts from the root."""
+    """The absolute path without empty or `.` parts. A relative path starts at the root."""
     cdef string given = string(path)
     cdef string result
     cdef size_t start = 0, end
@@ -154,7 +154,7 @@ cdef bint has_entries(const MemoryTree* tree, const string& directory) noexcept 
 
 cdef void note_change(MemoryTree* tree, const string& directory, const string& gone, const string& come,
                       MemoryNode* node) noexcept nogil:
-    """Of a directory's names one went and one came, at once; an empty name is none."""
+    """Records that one name in a directory went and another one came, atomically. An empty name means none."""
     cdef MemoryNode* parent = tree_find(tree, directory)
     if not tree.keeps_history or parent == NULL:
         return
@@ -279,7 +279,7 @@ cdef int tree_sync_names(MemoryTree* tree, const string& path) noexcept nogil:
 
 
 cdef void set_name(ordered_map[string, MemoryNode*]* names, const string& name, MemoryNode* node) noexcept nogil:
-    """Lets a name stand for a node, or with NULL for nothing."""
+    """Maps a name to a node, or removes it if `node` is NULL."""
     cdef ordered_map[string, MemoryNode*].iterator found = names.find(name)
     if node != NULL:
         node.uses += 1
@@ -291,7 +291,7 @@ cdef void set_name(ordered_map[string, MemoryNode*]* names, const string& name, 
 
 
 cdef void keep_changes(MemoryNode* directory, size_t count) noexcept nogil:
-    """The first `count` changes become durable, the others are forgotten."""
+    """Makes the first `count` changes durable and drops the others."""
     cdef size_t i
     if directory.synced_names == NULL:
         directory.synced_names = new ordered_map[string, MemoryNode*]()
@@ -315,7 +315,7 @@ cdef int tree_restore(MemoryTree* tree, size_t max_file_bytes, uint64_t* chance)
 
 cdef int restore(const string& path, MemoryNode* node, ordered_map[string, MemoryNode*]* names, size_t max_file_bytes,
                  uint64_t* chance) noexcept nogil:
-    """Puts a node that survives under its name, and what survives below it."""
+    """Restores a node under its name, and everything below it."""
     cdef ordered_map[string, MemoryNode*].iterator i
     cdef int outcome = 0
     node.uses += 1
@@ -333,7 +333,7 @@ cdef int restore(const string& path, MemoryNode* node, ordered_map[string, Memor
 
 
 cdef size_t surviving_changes(const MemoryNode* directory, uint64_t* chance) noexcept nogil:
-    """All, none, or the first few: one in three each."""
+    """All, none, or the first few, with a probability of one third each."""
     cdef size_t count = directory.changed_nodes.size() if directory.changed_nodes != NULL else 0
     cdef uint64_t kind
     if chance == NULL or count == 0:

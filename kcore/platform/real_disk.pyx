@@ -1,9 +1,9 @@
-"""The table of disk operations over Linux system calls.
+"""The table of disk operations with Linux system calls.
 
-Descriptors are the kernel's, opened with O_CLOEXEC. A call that a signal interrupts is made again, a short read or
-write is continued, so callers see whole results or a negated errno. Durability is what the kernel gives: bytes are
-safe after `fdatasync`, names after `fsync_directory`. A locked file is locked against every process, and against
-whoever opens it anew in this one.
+Descriptors are the kernel's, opened with O_CLOEXEC. Interrupted calls are repeated, and short reads and writes are
+continued, so callers get complete results or a negated errno. Durability is that of the kernel: bytes are safe after
+`fdatasync`, names after `fsync_directory`. A file lock works against every process, and against other descriptors of
+the file in this process.
 """
 
 from os import fsencode, uname
@@ -113,7 +113,7 @@ cdef int real_open(void* context, const char* path, int flags, int mode) noexcep
 
 
 cdef int real_close(void* context, int descriptor) noexcept nogil:
-    # Linux frees the descriptor even when close(2) is interrupted: a second call could close someone else's.
+    # Linux frees the descriptor even if close(2) is interrupted, so a second call could close another thread's file.
     if c_close(descriptor) == 0 or errno == EINTR:
         return 0
     return -errno
@@ -158,7 +158,7 @@ cdef int64_t real_pread(void* context, int descriptor, void* buffer, size_t size
 
 cdef int64_t write_rest(int descriptor, const iovec* parts, int count, int64_t position,
                         size_t written) noexcept nogil:
-    """Goes on after a short write of `written` bytes, part by part."""
+    """Continues after a short write of `written` bytes, part by part."""
     cdef int64_t end = position
     cdef size_t skipped = written
     cdef iovec part
@@ -302,11 +302,11 @@ cdef int real_fsync_directory(void* context, const char* path) noexcept nogil:
 
 
 cdef int real_lock(void* context, int descriptor) noexcept nogil:
-    """Against every broker there is: flock(2) for older ones of ours, a record lock for Java's `FileChannel.tryLock`.
+    """Excludes every broker: flock(2) for older versions of this one, a record lock for Java's `FileChannel.tryLock`.
 
-    The kernel keeps the two apart, so that neither sees the other. The record lock is one of the open file description
-    (F_OFD_SETLK): it conflicts with Java's, which are the process's, but unlike those it is not lost when something
-    else in the process closes the same file, and two of one process exclude each other.
+    For the kernel these are different locks, which do not see each other. The record lock belongs to the open file
+    description (F_OFD_SETLK). It conflicts with Java's locks, which belong to a process. Unlike those it is not lost
+    when other code in the process closes the same file, and two locks in one process exclude each other.
     """
     cdef flock_t whole_file
     while c_flock(descriptor, LOCK_EX | LOCK_NB) != 0:
@@ -383,7 +383,7 @@ cdef class RealDisk(Disk):
         table.monotonic_ns = real_monotonic_ns
 
     def defer_syncs(self):
-        """syncfs(2) makes up for them. It reports errors of writing since Linux 5.8; before that each file is synced."""
+        """sync_deferred uses syncfs(2), which reports write errors since Linux 5.8. Older kernels sync each file."""
         release = uname().release.split(".")
         if not (release[0].isdigit() and release[1].isdigit()) or (int(release[0]), int(release[1])) < (5, 8):
             return False
@@ -392,7 +392,7 @@ cdef class RealDisk(Disk):
         return True
 
     def sync_deferred(self, path):
-        """syncfs(2)."""
+        """Calls syncfs(2)."""
         cdef int descriptor = self.open(path)
         cdef int outcome
         try:
@@ -403,12 +403,12 @@ cdef class RealDisk(Disk):
             self.close(descriptor)
 
     def end_deferral(self):
-        """Syncs do what they say again."""
+        """Makes syncs work again."""
         self.operations.fdatasync = real_fdatasync
         self.operations.fsync_directory = real_fsync_directory
 
     def space(self, path):
-        """What statvfs(2) says; free is what a process without privileges may still use."""
+        """Total and free bytes from statvfs(2). Free is what an unprivileged process may use."""
         cdef bytes name = fsencode(path)
         cdef const char* raw = name
         cdef statvfs_t found

@@ -1,4 +1,4 @@
-"""Keeping signals away from native threads."""
+"""Blocks signals in native threads."""
 
 cdef extern from "<signal.h>" nogil:
     ctypedef struct sigset_t:
@@ -10,7 +10,7 @@ cdef extern from "<signal.h>" nogil:
 
 
 cdef inline void block_signals() noexcept nogil:
-    """Signals are the main thread's: one that interrupted this thread would wake nobody who can handle it."""
+    """Leaves signals to the main thread. A signal that interrupts this thread would not wake the main thread."""
     cdef sigset_t signals
     sigfillset(&signals)
     pthread_sigmask(SIG_BLOCK, &signals, NULL)

@@ -1,7 +1,7 @@
-"""Locks and atomics for code that holds no GIL.
+"""Locks and atomics for code without the GIL.
 
-Rule of the house: never acquire the GIL while holding one of these locks, and take one from Python code only
-with the GIL released. The lock order stands in ARCHITECTURE.md.
+Rules: never acquire the GIL while you hold one of these locks, and release the GIL before you take one from Python
+code. ARCHITECTURE.md has the lock order.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -45,7 +45,7 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_cond_broadcast(pthread_cond_t* condition)
 
 cdef extern from "atomics.h" nogil:
-    # Sequentially consistent adds return the value after the addition; loads acquire, stores release.
+    # The adds are sequentially consistent and return the new value. Loads acquire, stores release.
     int32_t atomic_add_32 "kcore_atomic_add_32"(int32_t* target, int32_t delta)
     int32_t atomic_load_32 "kcore_atomic_load_32"(const int32_t* source)
     void atomic_store_32 "kcore_atomic_store_32"(int32_t* target, int32_t value)
