@@ -1,9 +1,8 @@
-"""A checked reader over borrowed bytes: every C read of bytes that came from outside goes through it.
+"""A checked reader over borrowed bytes. All native code reads received bytes with it.
 
-The cursor never passes `end`. A read past it, a negative length where none may be, an over-long varint or an
-over-long array sets `failed` and answers 0 (NULL for bytes); everything read afterwards answers 0 too, so that a
-parser may check once at the end of a group of reads, but before it acts on a count or a length.
-All integers are big endian, as Kafka writes them.
+The cursor never passes `end`. A read beyond it, a negative length where none is allowed, or a varint that is too long
+sets `failed` and returns 0 (NULL for bytes). All later reads return 0 as well. So a parser may check once after a group
+of reads, but must check before it uses a count or a length. All integers are big endian, as in Kafka.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -32,7 +31,7 @@ cdef inline size_t remaining(const Cursor* cursor) noexcept nogil:
 
 
 cdef inline const uint8_t* take(Cursor* cursor, int64_t size) noexcept nogil:
-    """The next `size` bytes, or NULL (and `failed`) when there are fewer or `size` is negative."""
+    """The next `size` bytes; NULL, and `failed` is set, if there are fewer or `size` is negative."""
     cdef const uint8_t* start = cursor.position
     if cursor.failed or size < 0 or <uint64_t>size > <uint64_t>remaining(cursor):
         cursor.failed = True
@@ -70,7 +69,7 @@ cdef inline int64_t read_int64(Cursor* cursor) noexcept nogil:
 
 
 cdef inline uint32_t read_unsigned_varint(Cursor* cursor) noexcept nogil:
-    """At most five bytes and 32 bits; a longer or larger one fails."""
+    """Reads at most five bytes and 32 bits. Fails for a longer or larger varint."""
     cdef uint32_t value = 0
     cdef int shift = 0
     cdef const uint8_t* p
@@ -89,7 +88,7 @@ cdef inline uint32_t read_unsigned_varint(Cursor* cursor) noexcept nogil:
 
 
 cdef inline uint64_t read_unsigned_varlong(Cursor* cursor) noexcept nogil:
-    """At most ten bytes and 64 bits; a longer or larger one fails."""
+    """Reads at most ten bytes and 64 bits. Fails for a longer or larger varint."""
     cdef uint64_t value = 0
     cdef int shift = 0
     cdef const uint8_t* p
@@ -108,7 +107,7 @@ cdef inline uint64_t read_unsigned_varlong(Cursor* cursor) noexcept nogil:
 
 
 cdef inline int32_t read_varint(Cursor* cursor) noexcept nogil:
-    """Zigzag, as inside records."""
+    """Reads a zigzag varint, as in records."""
     cdef uint32_t raw = read_unsigned_varint(cursor)
     return <int32_t>(raw >> 1) ^ -<int32_t>(raw & 1)
 

@@ -1,4 +1,4 @@
-"""Wire error codes for code that holds no GIL; names, texts and retriability stand in errors.py, the one table."""
+"""Wire error codes for code without the GIL. Names, texts and retriability are in the table in errors.py."""
 
 cdef enum ErrorCode:
     UNKNOWN_SERVER_ERROR = -1

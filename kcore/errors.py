@@ -1,10 +1,10 @@
-"""Kafka's wire errors: the one table of code, name, retriability and meaning, and an exception class for each row.
+"""Kafka's wire errors: a table of code, name, retriability and meaning, and an exception class for each row.
 
-`errors.UnknownTopicOrPartitionError` is the class of row `UNKNOWN_TOPIC_OR_PARTITION`: the name in camel case, a
-closing `_EXCEPTION` or `_ERROR` replaced by `Error`. Classes are created when they are first used, because a starting
-broker needs none of them. Codes and retriability are those of Kafka's `Errors` enum (4.1). The sentences are our own,
-except where an administrator's client shows them (tests/interop/admin_scenario). Code without the GIL has the same
-codes in errors.pxd; a test compares the two.
+`errors.UnknownTopicOrPartitionError` is the class of row `UNKNOWN_TOPIC_OR_PARTITION`: the name in camel case, with a
+final `_EXCEPTION` or `_ERROR` replaced by `Error`. Classes are created on first use, because a starting broker needs
+none of them. Codes and retriability are those of Kafka's `Errors` enum (4.1). The texts are our own, except where an
+admin client shows them (tests/interop/admin_scenario). Code without the GIL uses the same codes from errors.pxd; a test
+compares the two.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ TABLE: tuple[tuple[int, str, bool, str], ...] = (
 
 
 class KafkaError(Exception):
-    """An error that has a row in the table: `class SomeError(KafkaError, code=42)` takes the row of code 42."""
+    """An error with a row in the table. `class SomeError(KafkaError, code=42)` uses the row of code 42."""
 
     code: int = -1
     name: str = "UNKNOWN_SERVER_ERROR"
@@ -201,12 +201,12 @@ class KafkaError(Exception):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(self.description if message is None else message)
-        # What the raiser said, which a response may carry; None when that was nothing beyond the code.
+        # The message of the raise statement, which a response may carry; None without one.
         self.detail = message
 
     @property
     def message(self) -> str:
-        """What the raiser said, or else the table's sentence."""
+        """The message of the raise statement, or else the table's text."""
         return str(self)
 
 
@@ -220,7 +220,7 @@ _CODES = {_class_name(name): code for code, name, *_ in TABLE if code != NONE}
 
 
 def by_code(code: int) -> type[KafkaError]:
-    """The exception class of a code; of an unknown one `UnknownServerError`, as Kafka's clients see it."""
+    """The exception class of a code; `UnknownServerError` for an unknown code, as in Kafka's clients."""
     if code == NONE:
         raise ValueError("code 0 is no error")
     known_code, name, _, description = TABLE[_ROWS.get(code, _ROWS[-1])]
@@ -234,7 +234,7 @@ def by_code(code: int) -> type[KafkaError]:
 
 
 def name_of(code: int) -> str:
-    """`NONE`, `OFFSET_OUT_OF_RANGE`, ...; an unknown code is named by its number."""
+    """The name of a code, such as `NONE` or `OFFSET_OUT_OF_RANGE`; `UNKNOWN_CODE_<code>` for an unknown one."""
     index = _ROWS.get(code)
     return f"UNKNOWN_CODE_{code}" if index is None else TABLE[index][1]
 

@@ -1,18 +1,18 @@
-"""The server's log lines, without the `logging` module, whose import costs a third of the broker's start.
+"""The server's log. It does not use the `logging` module, whose import takes a third of the broker's start time.
 
-A record is one line on stderr, in the form that Kafka's log4j configuration made familiar:
+A record is one line on stderr, in the format of Kafka's log4j configuration:
 
     [2026-11-21 02:36:39,123] INFO [kcore.storage.log] Rolled a new segment at offset 4711
 
-What a client can cause again and again is logged with `limited`: LINES_EACH lines a minute for each client and cause.
-Further ones are counted, and the count is one line when the minute is over.
+Lines that a client can cause repeatedly are logged with `limited`: LINES_EACH lines a minute for each client and cause.
+Further lines are counted, and the count is logged when the minute is over.
 
-Levels are hierarchical, as in log4j: a logger without a level of its own has that of the nearest logger above it by
-name (`kcore.storage` above `kcore.storage.log`), at last that of the root. They can be changed while the process runs.
+Levels are hierarchical, as in log4j: a logger without its own level has that of the nearest logger above it
+(`kcore.storage` is above `kcore.storage.log`), or else that of the root. Levels can be changed at run time.
 
-Concurrency and crash policy: any thread that holds the GIL may log; every record is one write under one lock, so that
-lines never mix. Logging never raises: a message whose arguments do not fit is written with its arguments behind it, and
-a stream that cannot be written to loses the line, because a full or closed stderr must not stop a broker.
+Concurrency and crash policy: any thread that holds the GIL may log. Every record is one write under one lock, so lines
+never mix. Logging never raises. A message whose arguments cannot be formatted is written with a note instead. If the
+stream cannot be written to, the line is lost, because a full or closed stderr must not stop a broker.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ MAX_LIMITED = 1024
 
 
 class Output:
-    """Where the records of the process go; there is one, `OUTPUT`."""
+    """The destination of all records; there is one, `OUTPUT`."""
 
     __slots__ = ("lock", "stream", "warned")
 
     def __init__(self) -> None:
         self.lock = allocate_lock()
-        self.stream: TextIO | None = None  # None: whatever sys.stderr is at the time
+        self.stream: TextIO | None = None  # None: the current sys.stderr
         self.warned: set[str] = set()
 
     def write(self, line: str) -> None:
@@ -58,7 +58,7 @@ class Output:
                 return
 
     def is_new_warning(self, text: str) -> bool:
-        """Whether `text` was not seen before; the memory is bounded, a forgotten warning is merely repeated."""
+        """Whether `text` was not seen before. The memory is bounded; a forgotten warning is repeated."""
         with self.lock:
             if text in self.warned:
                 return False
@@ -72,7 +72,7 @@ OUTPUT = Output()
 
 
 class LimitedCause:
-    """One cause of lines by one client: since when, and how many lines were written and left out."""
+    """One cause of lines by one client: when it began, and how many lines were written and left out."""
 
     __slots__ = ("began_s", "left_out", "level", "logger", "written")
 
@@ -85,9 +85,9 @@ class LimitedCause:
 
 
 class LimitedLines:
-    """How often each client caused a line lately; there is one, `LIMITED`.
+    """Limits the lines of each client and cause; there is one, `LIMITED`.
 
-    At most MAX_LIMITED pairs of client and cause have a count of their own; lines of further pairs share one count.
+    At most MAX_LIMITED pairs of client and cause are counted separately. Lines of further pairs share one count.
     """
 
     __slots__ = ("beyond", "causes", "lock")
@@ -99,7 +99,7 @@ class LimitedLines:
         self.beyond = 0
 
     def allows(self, logger: Logger, level: int, client: str, cause: str) -> bool:
-        """Whether a line may be written; one that may not is counted."""
+        """Whether a line may be written. Otherwise it is counted."""
         self.report(INTERVAL_S)
         with self.lock:
             found = self._cause(logger, level, client, cause)
@@ -112,7 +112,7 @@ class LimitedLines:
             return False
 
     def count(self, logger: Logger, level: int, client: str, cause: str, lines: int) -> None:
-        """Lines that were left out elsewhere."""
+        """Counts lines that were left out elsewhere."""
         with self.lock:
             found = self._cause(logger, level, client, cause)
             if found is not None:
@@ -127,7 +127,7 @@ class LimitedLines:
         return found
 
     def report(self, older_than_s: float) -> None:
-        """Writes the counts of what began so long ago, and forgets it."""
+        """Writes and resets the counts that began at least `older_than_s` seconds ago."""
         ended = []
         with self.lock:
             latest_s = time.monotonic() - older_than_s
@@ -151,9 +151,9 @@ LIMITED = LimitedLines()
 
 
 class Logger:
-    """The log of one component; messages take %-style arguments, formatted only when the level is on.
+    """The log of one component. Messages take %-style arguments, which are formatted only if the level is on.
 
-    `level` is the one in force, `own_level` that which was set for this very logger.
+    `level` is the effective level, `own_level` the one that was set for this logger.
     """
 
     __slots__ = ("component", "level", "own_level")
@@ -176,12 +176,12 @@ class Logger:
             self._write("WARN", message, arguments, None)
 
     def error(self, message: str, *arguments: object, cause: BaseException | None = None) -> None:
-        """With `cause`, its traceback follows in the same write."""
+        """Logs an error. With `cause`, its traceback follows in the same write."""
         if self.level <= ERROR:
             self._write("ERROR", message, arguments, cause)
 
     def warn_once(self, message: str, *arguments: object) -> None:
-        """A warning that the same text was not given before; for what would otherwise be said with every request."""
+        """Logs a warning unless the same text was logged before. For warnings that every request would repeat."""
         text = formatted(message, arguments)
         if self.level <= WARN and OUTPUT.is_new_warning(f"{self.component} {text}"):
             self._write("WARN", text, (), None)
@@ -195,12 +195,12 @@ class Logger:
         *arguments: object,
         error: BaseException | None = None,
     ) -> None:
-        """A line that a client causes; `cause` names its kind, without what differs from line to line."""
+        """Logs a line that a client causes, within the limit. `cause` is its kind, without the varying parts."""
         if self.level <= level and LIMITED.allows(self, level, client, cause):
             self._write(LEVEL_NAMES[level], message, arguments, error)
 
     def write(self, level: str, text: str) -> None:
-        """A line whose writer has decided itself that it is wanted; `level` is only its label."""
+        """Writes a line whatever the level is. `level` is only its label."""
         self._write(level, text, (), None)
 
     def _write(self, level: str, message: str, arguments: tuple[object, ...], cause: BaseException | None) -> None:
@@ -210,7 +210,7 @@ class Logger:
 
 
 class Loggers:
-    """Every logger of the process by name, and the level of the root; there is one, `LOGGERS`."""
+    """All loggers of the process by name, and the level of the root; there is one, `LOGGERS`."""
 
     __slots__ = ("by_name", "listeners", "lock", "root_level")
 
@@ -221,7 +221,7 @@ class Loggers:
         self.lock = allocate_lock()
 
     def get(self, name: str) -> Logger:
-        """The logger of a name, made when it is first asked for."""
+        """The logger of a name, created on first use."""
         logger = self.by_name.get(name)
         if logger is None:
             with self.lock:
@@ -230,7 +230,7 @@ class Loggers:
         return logger
 
     def set_level(self, name: str, level: int | None) -> None:
-        """Gives a logger, or the root, a level of its own; with None it follows those above it again."""
+        """Sets the level of a logger or of the root. With None a logger inherits its level again."""
         with self.lock:
             if name == ROOT:
                 if level is not None:
@@ -243,7 +243,7 @@ class Loggers:
             listener()
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Calls `listener` after any level was set, on the thread that did."""
+        """Calls `listener` after every change of a level, on the thread that made it."""
         self.listeners.append(listener)
 
     def forget(self, listener: Callable[[], None]) -> None:
@@ -269,7 +269,7 @@ def get_logger(component: str) -> Logger:
 
 
 def set_level(name: str) -> None:
-    """The root's level by one of log4j's names, in any case; an unknown one is a ValueError that lists them."""
+    """Sets the root's level by a log4j name, in any case. ValueError for an unknown name, with the valid ones."""
     level = LEVELS.get(name.upper())
     if level is None:
         raise ValueError(f"unknown log level {name!r}: must be one of {', '.join(LEVELS)}")
@@ -277,12 +277,12 @@ def set_level(name: str) -> None:
 
 
 def set_stream(stream: TextIO | None) -> None:
-    """Sends records to `stream`; None goes back to stderr."""
+    """Sends records to `stream`; None means stderr again."""
     OUTPUT.stream = stream
 
 
 def timestamp(seconds: float) -> str:
-    """Local time as log4j's ISO8601 pattern writes it: a comma before the milliseconds."""
+    """Local time in log4j's ISO8601 format, with a comma before the milliseconds."""
     milliseconds = int(seconds * 1000)
     whole, fraction = divmod(milliseconds, 1000)
     return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(whole))},{fraction:03d}"

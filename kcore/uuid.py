@@ -1,7 +1,7 @@
 """Kafka's uuids: 16 bytes, written as 22 characters of url-safe base64 without padding (Kafka's `Uuid` class).
 
-Two ids are special: zero means "none", and one is the metadata topic of KRaft.
-An id whose text begins with a dash is never made either, because command lines would take it for an option.
+Two ids are reserved: zero means "none", and one is the metadata topic of KRaft. `random_uuid` also avoids ids whose
+text begins with a dash, because command lines would take them for options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 def random_uuid() -> bytes:
-    """A new random id of RFC 4122's version 4, whose version bits keep it apart from the two reserved ones."""
+    """A random id of RFC 4122 version 4. Its version bits distinguish it from the two reserved ids."""
     while True:
         raw = bytearray(os.urandom(SIZE))
         raw[6] = raw[6] & 0x0F | 0x40
@@ -31,14 +31,14 @@ def random_uuid() -> bytes:
 
 
 def to_text(uuid: bytes) -> str:
-    """`AAAAAAAAAAAAAAAAAAAAAA` for the zero id."""
+    """The text of an id; `AAAAAAAAAAAAAAAAAAAAAA` for the zero id."""
     if len(uuid) != SIZE:
         raise ValueError(f"a uuid has {SIZE} bytes, not {len(uuid)}")
     return binascii.b2a_base64(uuid, newline=False)[:_TEXT_LENGTH].translate(_TO_URL_SAFE).decode()
 
 
 def from_text(text: str) -> bytes:
-    """The id written as `text`, with or without padding."""
+    """Parses an id, with or without padding. Raises ValueError."""
     try:
         raw = text.rstrip("=").encode("ascii")
         if len(raw) != _TEXT_LENGTH or b"+" in raw or b"/" in raw:
