@@ -11,6 +11,7 @@ cdef struct ScanWindow:          # a part of a file in memory
     size_t capacity
     int64_t start
     int64_t filled
+    int failure                  # a negated errno, if the last read failed
 
 cdef class SegmentScan:
     cdef readonly int64_t valid_bytes

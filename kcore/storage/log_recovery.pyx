@@ -9,7 +9,7 @@ Concurrency: none. The log is not published yet, so no lock is taken. The GIL is
 
 import zlib
 
-from libc.errno cimport EBADMSG, ENOMEM
+from libc.errno cimport EBADMSG, EIO, ENOMEM
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -160,7 +160,7 @@ cdef class LogRecovery:
         return scan
 
     cdef const uint8_t* bytes_at(self, LogSegment* segment, int64_t position, int64_t size) noexcept nogil:
-        """Returns `size` bytes of the file at `position`; NULL if the file is shorter or memory is exhausted."""
+        """Returns `size` bytes of the file at `position`. NULL on failure; `window.failure` is then a negated errno."""
         cdef ScanWindow* window = &self.window
         cdef size_t wanted = <size_t>max(size, <int64_t>WINDOW_BYTES)
         cdef uint8_t* grown
@@ -169,12 +169,17 @@ cdef class LogRecovery:
         if wanted > window.capacity:
             grown = <uint8_t*>realloc(window.data, wanted)
             if grown == NULL:
+                window.failure = -ENOMEM
                 return NULL
             window.data = grown
             window.capacity = wanted
         window.start = position
         window.filled = segment.disk.pread(segment.disk.context, segment.descriptor, window.data, wanted, position)
-        return window.data if window.filled >= size else NULL
+        if window.filled < size:
+            # A file that became shorter while it is read counts as damaged hardware.
+            window.failure = <int>window.filled if window.filled < 0 else -EIO
+            return NULL
+        return window.data
 
     cdef const char* check_batch(self, LogSegment* segment, const uint8_t* batch, int64_t available,
                                  int64_t next_offset, int64_t* size_bytes, int64_t* last_offset) noexcept nogil:
@@ -213,7 +218,7 @@ cdef class LogRecovery:
                     head = header.size_bytes
                     batch = self.bytes_at(segment, position, head)
             if batch == NULL:
-                scan.outcome = <int>self.window.filled if self.window.filled < 0 else -ENOMEM
+                scan.outcome = self.window.failure
                 return
             scan.damage = self.check_batch(segment, batch, head, scan.next_offset, &size_bytes, &last_offset)
             if scan.damage != NULL:
@@ -254,6 +259,8 @@ cdef class LogRecovery:
     def find_sound_batch(self, int32_t index, int64_t position, int64_t next_offset):
         """The base offset of the first valid batch at or after a position of a scanned segment, or None.
 
+        Raises OSError if a part of the segment cannot be read.
+
         Crafted bytes can look like the header of a long batch every few bytes. The work is bounded: once checksums over
         several times the length of the tail were computed, the next header of magic 2 counts as valid. Saving some
         useless bytes costs less than the time.
@@ -262,22 +269,30 @@ cdef class LogRecovery:
         cdef const uint8_t* batch
         cdef int64_t at = position, size_bytes = 0, last_offset = 0, found = -1, head
         cdef int64_t to_check = CHECKED_TIMES * (segment.size_bytes - position) + WINDOW_BYTES
+        cdef int outcome = 0
         cdef BatchHeader header
         with nogil:
             while found < 0 and at + OLD_CHECKED_FROM < segment.size_bytes:
                 head = min(<int64_t>BATCH_HEADER_SIZE, segment.size_bytes - at)
                 batch = self.bytes_at(segment, at, head)
-                if batch == NULL:
-                    break
                 # A cheap test first: few positions have a valid magic and a length that fits.
-                if batch[MAGIC_POSITION] <= 2 and claims_batch(batch, head, segment.size_bytes - at, &header):
-                    batch = self.bytes_at(segment, at, header.size_bytes)
+                if (batch != NULL and batch[MAGIC_POSITION] <= 2
+                        and claims_batch(batch, head, segment.size_bytes - at, &header)):
                     to_check -= header.size_bytes
-                    # Zeros look like headers of old messages, so those always need a valid checksum.
-                    if (header.magic == 2 and to_check < 0) or (batch != NULL and to_check >= 0 and self.check_batch(
-                            segment, batch, header.size_bytes, next_offset, &size_bytes, &last_offset) == NULL):
+                    if to_check >= 0:
+                        batch = self.bytes_at(segment, at, header.size_bytes)
+                        if batch != NULL and self.check_batch(segment, batch, header.size_bytes, next_offset,
+                                                              &size_bytes, &last_offset) == NULL:
+                            found = max(header.base_offset, next_offset)
+                    elif header.magic == 2:
+                        # Zeros look like headers of old messages, so those always need a valid checksum.
                         found = max(header.base_offset, next_offset)
+                if batch == NULL:
+                    # What cannot be read may be valid. The caller would drop it as damaged.
+                    outcome = self.window.failure
+                    break
                 at += 1
+        self.log.disk_owner.check(outcome, self.log.directory)
         return None if found < 0 else found
 
     def commit(self, int32_t index, SegmentScan scan not None, bint synced):

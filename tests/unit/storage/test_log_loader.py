@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import struct
+from contextlib import suppress
 
 import pytest
 
+from kcore.platform.failing_disk import FailingDisk
 from kcore.platform.memory_disk import MemoryDisk
 from tests.unit.storage.log_place import LOG_END, OLD_MS, LogPlace, append_each, batch, file_name, read_all
 
@@ -483,6 +486,38 @@ def test_a_log_without_records_is_opened_in_silence(
     for clean in (True, False):
         assert place.open(clean_shutdown=clean).end_offset == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_read_that_fails_behind_damage_cuts_nothing() -> None:
+    """The read may be in the scan, or in the search for valid batches behind the damage."""
+    made = LogPlace(MemoryDisk(), "/made/orders-0")
+    log = made.open({"max.message.bytes": 4 << 20})
+    log.append(batch(value=b"damaged"))
+    log.append(batch(value=os.urandom(3 << 20)))
+    log.close()
+    content = bytearray(made.read_file(file_name(0)))
+    content[70] ^= 1
+    searches = failures = 0
+    while failures == searches:
+        searches += 1
+        failing = FailingDisk(MemoryDisk())
+        place = LogPlace(failing, "/data/orders-0")
+        failing.mkdirs(place.directory)
+        place.write_file(file_name(0), content)
+        failing.fail(["pread"], errno.EIO, path="*.log", at=searches)
+        opened = False
+        with suppress(OSError):
+            place.open()
+            opened = True
+        if not opened:
+            assert place.read_file(file_name(0)) == content
+            failures += 1
+        failing.heal()
+        assert place.open().end_offset == 0
+        # A copy that failed halfway stays, beside the whole one.
+        assert content in [place.read_file(name) for name in place.names() if ".corrupt" in name]
+        place.let_go()
+    assert failures >= 3, "a read of the scan, of the search, and of the copy"
 
 
 def test_a_tail_made_of_claims_is_kept_aside_in_bounded_time(place: LogPlace) -> None:
