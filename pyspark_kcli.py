@@ -1,6 +1,7 @@
-"""Where PySpark finds `format("kcli")`: it imports every top-level module whose name begins with `pyspark_`.
+"""Entry point through which PySpark finds `format("kcli")`.
 
-An import error in one such module would hide all of them, so without PySpark this one is empty.
+PySpark imports every top-level module whose name begins with `pyspark_`. An import error in one of them would hide all
+formats, so this module is empty if PySpark is not installed.
 """
 
 try:

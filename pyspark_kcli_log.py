@@ -1,4 +1,4 @@
-"""Where PySpark finds `format("kcli-log")`; see pyspark_kcli."""
+"""Entry point through which PySpark finds `format("kcli-log")`; see pyspark_kcli."""
 
 try:
     from kspark.log_source import LogSource as DefaultSource

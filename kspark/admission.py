@@ -1,6 +1,6 @@
-"""How far a micro-batch goes: `maxOffsetsPerTrigger`, `minOffsetsPerTrigger`, `maxTriggerDelay`. Pure.
+"""Chooses where a micro-batch ends: `maxOffsetsPerTrigger`, `minOffsetsPerTrigger`, `maxTriggerDelay`. No I/O.
 
-Facts: Spark's KafkaMicroBatchStream; a limit is spread over the partitions by how much there is in each.
+Follows Spark's KafkaMicroBatchStream: a limit is divided among the partitions in proportion to their unread offsets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Admission:
-    """Of one query. `least` and `most` are offsets a batch; `delay_ms` is how long fewer than `least` may wait."""
+    """Admission control of one query.
+
+    `least` and `most` are offsets per batch. A batch with fewer than `least` waits up to `delay_ms`.
+    """
 
     def __init__(self, least: int | None, most: int | None, delay_ms: int) -> None:
         self._least = least
@@ -24,9 +27,9 @@ class Admission:
         self._last_batch_ms: float | None = None
 
     def end_of_batch(self, start: Offsets, latest: Offsets, now_ms: float) -> Offsets:
-        """Where the batch ends that begins at `start`: at `start` itself when it is to wait for more.
+        """Return the end offsets of the batch that begins at `start`; `start` itself if the batch must wait.
 
-        Both speak of the same partitions. The first batch, and any after a restart, waits for nobody.
+        `start` and `latest` have the same partitions. The first batch, also after a restart, never waits.
         """
         waiting = sum(max(latest[partition] - start[partition], 0) for partition in latest)
         if self._least is not None and waiting < self._least and not self._is_overdue(now_ms):
@@ -40,7 +43,10 @@ class Admission:
 
 
 def spread(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
-    """`latest`, or as far as `most` offsets go when each partition gets its share of them; at least one each."""
+    """Return `latest`, or ends that are about `most` offsets from `start`.
+
+    Each partition gets a share in proportion to its unread offsets, and at least one offset if it has any.
+    """
     sizes = {partition: latest[partition] - start[partition] for partition in latest}
     total = sum(size for size in sizes.values() if size > 0)
     if most is None or total <= most:

@@ -1,4 +1,4 @@
-"""A batch: ranges from where the options say to where they say, planned once."""
+"""Batch reads: plans the ranges between the starting and ending offsets once, and reads them."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         from kspark.range_reader import read_range
 
-        # Spark asks for one partition without a value where there is none to read.
+        # If there are no partitions, Spark reads one partition whose value is None.
         return iter(()) if partition.value is None else read_range(self._options, partition.value)
 
 
 class FilteringReader(BatchReader):
-    """For sessions that push filters down (spark.sql.python.filterPushdown.enabled): Spark refuses it in others."""
+    """For sessions with spark.sql.python.filterPushdown.enabled: without it, Spark rejects readers with pushFilters."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         self._filters, left = take_filters(filters)
@@ -54,7 +54,7 @@ class FilteringReader(BatchReader):
 
 
 def _check_order(starts: dict[TopicPartition, int], ends: dict[TopicPartition, int], options: SourceOptions) -> None:
-    """Raises OptionError if reading would end before it starts, because records would be missing silently."""
+    """Raise OptionError if a partition's end is before its start. Otherwise records would be missing silently."""
     wrong = [partition for partition in sorted(starts) if starts[partition] > ends[partition]]
     if wrong:
         first = wrong[0]

@@ -1,7 +1,7 @@
-"""What the driver asks of the cluster: which partitions there are, and which offsets belong to places in them.
+"""The driver's view of the cluster: partitions, and the offsets of places (earliest, latest, a time) in them.
 
-One Metadata request an age, one ListOffsets a broker; a failure that may pass is tried again a few times, and each try
-ends by the client's own deadline (`kafka.default.api.timeout.ms`), so that planning never waits for ever.
+Partitions are cached for `metadataMaxAgeMs`. Retriable errors are retried `fetchOffset.numRetries` times. Each attempt
+is limited by the client's `default.api.timeout.ms`, so planning always ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_MATCH = -1
 
 
 class ClusterView:
-    """Of one source; used by one thread. Close it."""
+    """View of one source's partitions. Used by one thread. Call `close` at the end."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -48,7 +48,7 @@ class ClusterView:
         self._admin.close()
 
     def partitions(self) -> dict[TopicPartition, bytes]:
-        """What is to be read, with the ids of its topics; not asked again before it has its age."""
+        """Return the partitions to read with their topic ids, from the cache if it is not too old."""
         if time.monotonic() - self._asked_s >= self._options.metadata_age_ms / 1000:
             topics = self._retrying(lambda: self._admin.list_topics(include_internal=True))
             self._partitions = selected(self._options.wanted, topics)
@@ -56,7 +56,7 @@ class ClusterView:
         return self._partitions
 
     def forget(self) -> None:
-        """The next question for partitions is put to the cluster."""
+        """Make the next call of `partitions` ask the cluster."""
         self._asked_s = -float("inf")
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -66,11 +66,14 @@ class ClusterView:
         return self._offsets(dict.fromkeys(partitions, LATEST))
 
     def starts(self, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
-        """Raises OptionError where a time has no record and `startingOffsetsByTimestampStrategy` is error."""
+        """Return starting offsets.
+
+        Raises OptionError if no record is at or after a time and `startingOffsetsByTimestampStrategy` is error.
+        """
         return self._resolved(places, at_end=self._options.without_match_at_end)
 
     def ends(self, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
-        """A time without a record is after the last one."""
+        """Return ending offsets. If no record is at or after a time, this is the latest offset."""
         return self._resolved(places, at_end=True)
 
     def _resolved(self, places: Mapping[TopicPartition, Place], *, at_end: bool) -> dict[TopicPartition, int]:
@@ -109,16 +112,16 @@ class ClusterView:
 
 
 def _time_of(place: Place) -> int | None:
-    """What ListOffsets is asked with; None for an offset that needs no asking."""
+    """Return the timestamp for ListOffsets; None if the place is already an offset."""
     if place.timestamp_ms is not None:
         return place.timestamp_ms
     return {EARLIEST_OFFSET: EARLIEST, LATEST_OFFSET: LATEST}.get(place.offset or 0)
 
 
 def selected(wanted: Wanted, topics: Iterable[TopicDescription]) -> dict[TopicPartition, bytes]:
-    """The partitions that are to be read; `assign` names its own.
+    """Return the partitions to read with their topic ids. For `assign` these are the given partitions, unchecked.
 
-    OptionError for topics that are named and not there: a pattern may wait for them.
+    Raises OptionError if a topic named in `subscribe` does not exist. With a pattern, no topic has to exist.
     """
     there = {topic.name: topic for topic in topics}
     if wanted.partitions is not None:

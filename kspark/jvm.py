@@ -1,9 +1,9 @@
-"""Spark's JVM as a process of this one: started without the lines that every start has, and ended.
+"""Starts Spark's JVM as a child process, without its usual start messages, and ends it.
 
-PySpark lets the JVM inherit this process's stdout and stderr. `start` gives it pipes instead, and a thread for each
-passes its lines on through `sys.stdout` and `sys.stderr`: whatever draws on the terminal meanwhile (a live view) puts
-itself in place of these, and the rows of a console sink are not drawn over. Lines of stderr that every start has are
-left out until `opened` is called. The threads end with the JVM.
+With PySpark alone, the JVM inherits this process's stdout and stderr. `start` gives it pipes instead. One thread per
+pipe writes its lines to the current `sys.stdout` or `sys.stderr`. So a live view, which replaces these streams, is not
+overwritten by the rows of a console sink. The usual start messages on stderr are dropped until `opened` is called. The
+threads end with the JVM.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TextIO
 
-# The JVM's own warnings of modules and native methods, what Spark says of its logging before it is set, and log lines
-# below the level that sessions have.
+# The JVM's warnings about modules and native methods, Spark's messages about its logging, and log lines below the level
+# of sessions.
 OF_EVERY_START = re.compile(
     rb"WARNING: |Using Spark's default log4j profile|Setting default log level to |To adjust logging level use "
     rb"|\d\d/\d\d/\d\d \d\d:\d\d:\d\d (INFO|WARN) "
 )
-# No line of the JVM's ends so.
+# Marker that `opened` writes into the pipe. No line of the JVM ends like this.
 OPENED = b"\0\n"
-# The JVM ends by itself once its standard input does, when its shutdown hooks have removed its files.
+# The JVM ends after its standard input is closed and its shutdown hooks have removed its files.
 END_TIMEOUT_S = 30.0
 LAST_LINES_TIMEOUT_S = 5.0
 
-# Of the JVM that this process has started.
+# The outputs of the JVM that this process has started.
 _outputs: list[_Output] = []
 
 
 class _Output:
-    """One output of the JVM, on its way to a stream of this process.
+    """Passes one output of the JVM on to a stream of this process.
 
-    `stream` finds the stream for each piece, as `sys.stdout` and `sys.stderr` may be replaced meanwhile. Lines that
+    `stream` is called for each line, because `sys.stdout` and `sys.stderr` may be replaced at any time. Lines that
     match `leaves_out` are dropped until `opened` is called.
     """
 
@@ -52,23 +52,23 @@ class _Output:
         self._thread.start()
 
     def fileno(self) -> int:
-        """The descriptor that the JVM is started with."""
+        """The file descriptor for the JVM."""
         return self._to_us
 
     def opened(self) -> None:
-        """Through the pipe too, so that it comes behind what was written before."""
+        """Stop dropping lines. The marker goes through the pipe, so it takes effect after earlier lines."""
         if not self._is_closed:
             os.write(self._to_us, OPENED)
             self._close()
 
     def end(self) -> None:
-        """When the JVM has ended: passes on its last lines."""
+        """Pass on the last lines, after the JVM has ended."""
         if not self._is_closed:
             self._close()
         self._thread.join(LAST_LINES_TIMEOUT_S)
 
     def _close(self) -> None:
-        """This process's end of the pipe, as the thread would not come to its end otherwise."""
+        """Close this process's write end of the pipe; otherwise the thread would never see end of file."""
         self._is_closed = True
         os.close(self._to_us)
 
@@ -87,14 +87,14 @@ class _Output:
         if stream is None:
             return
         encoding = stream.encoding or "utf-8"
-        # Where the reader has gone, the pipe is emptied all the same: the JVM would wait for ever.
+        # Keep reading if the stream is closed: the JVM would block on a full pipe.
         with suppress(OSError, ValueError):
             stream.write(text.encode(encoding, "replace").decode(encoding))
             stream.flush()
 
 
 def start(settings: Mapping[str, str], *, prints_to_stderr: bool = False) -> None:
-    """Of a session that is to be opened with these settings; nothing where the process has a JVM."""
+    """Start the JVM for a session with these settings. Does nothing if this process already has a JVM."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -114,7 +114,7 @@ def start(settings: Mapping[str, str], *, prints_to_stderr: bool = False) -> Non
 
 
 def opened() -> None:
-    """From here on all that the JVM writes is passed on."""
+    """Pass on all further lines of the JVM."""
     for output in _outputs:
         output.opened()
 
@@ -128,13 +128,13 @@ def _stderr() -> TextIO | None:
 
 
 def end(patience_s: float = END_TIMEOUT_S) -> None:
-    """With all that it is at, when `patience_s` are over."""
+    """End the JVM and its jobs. It is terminated if it has not ended after `patience_s` seconds."""
     from pyspark import SparkContext
 
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if gateway is None or process is None:
-        # Somebody else started it: spark-submit.
+        # This process did not start the JVM (spark-submit).
         return
     gateway.shutdown()
     assert process.stdin is not None

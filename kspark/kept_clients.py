@@ -1,7 +1,7 @@
-"""Clients that a worker process keeps for the next task with the same settings, as Spark keeps the process.
+"""Keeps the clients of a Python worker process for its next task with the same settings.
 
-A micro-batch then costs no connection. They are closed when the process ends, or by `close`, for a process that goes on
-when Spark is done.
+Spark reuses worker processes, so a micro-batch needs no new connection. Clients are closed at process exit, or by
+`close` in a process that outlives Spark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Client = TypeVar("Client", bound="Consumer | Producer")
 
 
 class KeptClients(Generic[Client]):
-    """One for each set of settings; two tasks at once have one each."""
+    """Idle clients, at most one per set of settings. Two concurrent tasks get one client each."""
 
     def __init__(self, make: Callable[[dict[str, str]], Client]) -> None:
         self._make = make
@@ -30,7 +30,7 @@ class KeptClients(Generic[Client]):
 
     @contextmanager
     def lent(self, settings: dict[str, str]) -> Iterator[Client]:
-        """For a task; whoever fails with it has it closed, as nobody knows what it is still at."""
+        """Lend a client to a task. If the task fails, the client is closed, because its state is unknown."""
         key = tuple(sorted(settings.items()))
         client = self._idle.pop(key, None) or self._make(settings)
         try:
@@ -44,6 +44,6 @@ class KeptClients(Generic[Client]):
             surplus.close(0)
 
     def close(self) -> None:
-        """Those that nobody has."""
+        """Close the idle clients."""
         while self._idle:
             self._idle.popitem()[1].close(0)

@@ -1,4 +1,4 @@
-"""The options of `format("kcli-log")`, checked."""
+"""Reads and checks the options of `format("kcli-log")`."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class LogOptions(NamedTuple):
 
 
 def log_options(given: dict[str, str]) -> LogOptions:
-    """OptionError for what cannot be."""
+    """Return the options. Raises OptionError if one is invalid."""
     options = Options(given)
     return LogOptions(**{field: read(options) for field, read in _READERS.items()})
 
 
 def log_mistakes(given: dict[str, str]) -> list[str]:
-    """Everything that `log_options` would refuse, in one go."""
+    """Return the messages of all errors that `log_options` would raise."""
     options = Options(given)
     return mistakes(partial(read, options) for read in _READERS.values())
 
 
 def log_columns(options: Options) -> tuple[str, ...]:
-    """In the order of the schema; all but headers when none are asked for."""
+    """Return the requested columns in the order of the schema. Default: all columns, headers only if included."""
     known = {name.lower(): name for name in (*RECORD_COLUMNS, HEADERS, *BATCH_COLUMNS)}
     given = options.text("columns")
     if given is None:

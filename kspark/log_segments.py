@@ -1,6 +1,6 @@
-"""Segment files as splits: partitions' directories as Kafka lays them out, cut where an offset index has batches begin.
+"""Finds segment files and splits them at batch boundaries from the offset index.
 
-PATH/orders-0/00000000000000000042.log        PATH is a log directory, or the directory of one partition
+PATH/orders-0/00000000000000000042.log        PATH is a log directory or the directory of one partition
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOG, INDEX = ".log", ".index"
-# Relative offset and position, both of 32 bits: an entry of an offset index.
+# Entry of an offset index: relative offset and position, 32 bits each.
 INDEX_ENTRY = struct.Struct(">ii")
 
 
 class SegmentSplit(NamedTuple):
-    """Bytes `start` to before `end` of a segment; batches begin at both."""
+    """Bytes `start` (inclusive) to `end` (exclusive) of a segment. Both are batch boundaries."""
 
     path: str
     topic: str
@@ -32,7 +32,7 @@ class SegmentSplit(NamedTuple):
 
 
 def splits(path: str, most_bytes: int) -> list[SegmentSplit]:
-    """Of every segment below `path`, of about `most_bytes` each. OptionError where there is none."""
+    """Split every segment under `path` into about `most_bytes` each. Raises OptionError if there is no segment."""
     found = [split for directory in _partition_directories(path) for split in _of_partition(directory, most_bytes)]
     if not found:
         raise OptionError(
@@ -55,7 +55,7 @@ def _partition_directories(path: str) -> Iterator[str]:
 
 
 def _place(name: str) -> tuple[str, int] | None:
-    """Topic and partition of a directory; None for others, and for those that are about to be deleted."""
+    """Return topic and partition of a directory; None for other directories, also those marked for deletion."""
     topic, dash, number = name.rpartition("-")
     return (topic, int(number)) if dash and topic and number.isdecimal() else None
 
@@ -77,7 +77,7 @@ def _of_partition(directory: str, most_bytes: int) -> Iterator[SegmentSplit]:
 
 
 def _cuts(index: str, size: int, most_bytes: int) -> Iterator[int]:
-    """Where to cut a segment, by its offset index; a damaged or missing one leaves it whole."""
+    """Yield the positions at which to split a segment; none if its offset index is missing."""
     if size <= most_bytes or not os.path.exists(index):
         return
     with open(index, "rb") as file:

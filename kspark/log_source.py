@@ -1,4 +1,4 @@
-"""`format("kcli-log")`: segment files read directly, without a broker: years of logs as a DataFrame."""
+"""`format("kcli-log")`: reads segment files directly, without a broker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LogSource(DataSource):
         return LogReader(log_options(self._given()))
 
     def _given(self) -> dict[str, str]:
-        """`dict()` of Spark's mapping would ask it for names that it does not have."""
+        """Copy the options key by key: `dict()` of Spark's mapping looks up names that it does not have."""
         return {name: self.options[name] for name in self.options}
 
 

@@ -1,12 +1,11 @@
-"""Where reading begins or ends: a rule for every partition, written as the options of Spark's Kafka source are.
+"""Starting and ending offsets: a rule for every partition, in the syntax of Spark's Kafka source.
 
     earliest | latest | {"topic": {"0": 23, "1": -2}}                       startingOffsets, endingOffsets
     {"topic": {"0": 1700000000000}}                                         ...OffsetsByTimestamp
     1700000000000                                                           startingTimestamp, endingTimestamp
 
-and beyond those, in startingOffsets and endingOffsets: `"*"` for the topics or partitions that are not named, a rule
-in the place of a topic's partitions, and `"earliest"`, `"latest"` or `{"timestamp": 1700000000000}` in the place of an
-offset.
+startingOffsets and endingOffsets also accept `"*"` for all topics or partitions that are not named, a rule in place of
+a topic's partitions, and `"earliest"`, `"latest"` or `{"timestamp": 1700000000000}` in place of an offset.
 """
 
 from __future__ import annotations
@@ -27,7 +26,10 @@ WORDS = {EARLIEST: EARLIEST_OFFSET, LATEST: LATEST_OFFSET}
 
 
 class Place(NamedTuple):
-    """Of one partition: an offset (EARLIEST_OFFSET and LATEST_OFFSET among them), or the first record since a time."""
+    """Place in one partition: an offset, or the first record at or after a time.
+
+    The offset may be EARLIEST_OFFSET or LATEST_OFFSET.
+    """
 
     offset: int | None
     timestamp_ms: int | None = None
@@ -37,14 +39,14 @@ AT_EARLIEST, AT_LATEST = Place(EARLIEST_OFFSET), Place(LATEST_OFFSET)
 
 
 class OffsetPolicy:
-    """`places` are by topic and partition, with `*` for the others; `option` is what errors speak of."""
+    """Places by topic and partition, with `*` for all others. `option` is the option's name for error messages."""
 
     def __init__(self, option: str, places: dict[str, dict[str, Place]]) -> None:
         self.option = option
         self._places = places
 
     def place_of(self, partition: TopicPartition) -> Place | None:
-        """None where nothing is said of it."""
+        """Return the place for a partition; None if there is no rule for it."""
         for topic in (partition.topic, OTHERS):
             of_topic = self._places.get(topic, {})
             for number in (str(partition.partition), OTHERS):
@@ -53,7 +55,10 @@ class OffsetPolicy:
         return None
 
     def places(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Place]:
-        """Of exactly these partitions: OptionError when it is silent about one, or speaks of one that is not read."""
+        """Return the places of these partitions.
+
+        Raises OptionError if a partition has no rule, or if a rule names a partition that is not read.
+        """
         wanted = sorted(partitions)
         found = {partition: self.place_of(partition) for partition in wanted}
         missing = [str(partition) for partition, place in found.items() if place is None]
@@ -79,7 +84,7 @@ class OffsetPolicy:
         }
 
     def mentions(self, offset: int) -> bool:
-        """Whether some partition is to begin or end at this offset."""
+        """Return whether a rule has this offset."""
         return any(place.offset == offset for of_topic in self._places.values() for place in of_topic.values())
 
 
@@ -88,7 +93,7 @@ def everywhere(option: str, place: Place) -> OffsetPolicy:
 
 
 def policy_of_word(option: str, text: str) -> OffsetPolicy | None:
-    """None when the text is no word but JSON."""
+    """Return the policy for earliest or latest; None for any other text, which should be JSON."""
     offset = WORDS.get(text.strip().lower())
     return None if offset is None else everywhere(option, Place(offset))
 

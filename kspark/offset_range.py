@@ -1,4 +1,4 @@
-"""What one task reads: a range of offsets of a partition. And how ranges are cut for more or smaller tasks."""
+"""Offset ranges: the unit that one task reads, and their division into more or smaller tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OffsetRange(NamedTuple):
-    """Offsets `start` to before `end`. `topic_id` is all zero where the broker gives none."""
+    """Offsets `start` (inclusive) to `end` (exclusive). `topic_id` is all zero if the broker has no topic ids."""
 
     partition: TopicPartition
     topic_id: bytes
@@ -21,17 +21,17 @@ class OffsetRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In offsets: with gaps there are fewer records."""
+        """Number of offsets. Because of gaps there may be fewer records."""
         return max(self.end - self.start, 0)
 
 
 def cut(
     ranges: Iterable[OffsetRange], *, least_tasks: int | None = None, most_offsets: int | None = None
 ) -> list[OffsetRange]:
-    """Ranges for at least `least_tasks` tasks, of at most `most_offsets` each; none is empty.
+    """Divide ranges into at least `least_tasks` ranges of at most `most_offsets` each. Empty ranges are removed.
 
-    Ranges that are large beside the others are cut into more pieces, so that a skewed partition does not leave one task
-    at work alone (Spark's KafkaOffsetRangeCalculator).
+    Large ranges are divided into more pieces than small ones, so that a skewed partition does not keep one task busy
+    after the others have ended (Spark's KafkaOffsetRangeCalculator).
     """
     whole = [one for one in ranges if one.size > 0]
     if most_offsets is not None:
@@ -54,7 +54,7 @@ def _share(size: int, total: int, tasks: int) -> int:
 
 
 def _pieces(whole: OffsetRange, count: int) -> Iterator[OffsetRange]:
-    """Pieces of equal size, but for what does not divide."""
+    """Yield `count` pieces whose sizes differ by at most one."""
     start, rest = whole.start, whole.size
     for left in range(count, 0, -1):
         size = rest // left

@@ -1,4 +1,4 @@
-"""The options of a source or a sink, as Spark hands them over: text by names whose case does not count."""
+"""Typed access to the options of a source or a sink. Spark passes them as text; names are case-insensitive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KAFKA_PREFIX = "kafka."
 
 
 class OptionError(ValueError):
-    """An option that cannot be: its message names the option, the rule and the remedy."""
+    """An invalid option. The message names the option, the rule and the remedy."""
 
 
 class Options:
@@ -25,7 +25,7 @@ class Options:
         return name.lower() in self._given
 
     def names(self) -> Iterable[str]:
-        """All that is given, in lower case."""
+        """The names of all given options, in lower case."""
         return self._given.keys()
 
     def text(self, name: str, default: str | None = None) -> str | None:
@@ -40,7 +40,7 @@ class Options:
         return given.strip().lower() == TRUE
 
     def number(self, name: str, *, at_least: int) -> int | None:
-        """None when it is not given."""
+        """Return an integer option; None if it is not given."""
         given = self._given.get(name.lower())
         if given is None:
             return None
@@ -53,7 +53,7 @@ class Options:
         return number
 
     def document(self, name: str) -> Any | None:
-        """A JSON value; None when it is not given."""
+        """Return a JSON option as a value; None if it is not given."""
         given = self._given.get(name.lower())
         if given is None:
             return None
@@ -63,13 +63,13 @@ class Options:
             raise OptionError(f"{name} must be JSON, not {given!r}: {error}") from None
 
     def of_client(self) -> dict[str, str]:
-        """What is given for Kafka's client (`kafka.*`), under the client's own names."""
+        """Return the options for Kafka's client (`kafka.*`) without the prefix."""
         prefixed = {name: value for name, value in self._given.items() if name.startswith(KAFKA_PREFIX)}
         return {name[len(KAFKA_PREFIX) :]: value for name, value in prefixed.items()}
 
 
 def mistakes(checks: Iterable[Callable[[], object]]) -> list[str]:
-    """The messages of every check that fails, each once."""
+    """Run every check and return the distinct messages of those that fail."""
     found: dict[str, None] = {}
     for check in checks:
         try:

@@ -1,7 +1,7 @@
-"""Filters that Spark hands down: which topics, partitions and offsets need not be read at all.
+"""Filters that Spark pushes down: topics, partitions and offsets that need not be read.
 
-Those on topic, partition and offset are carried out here. One on the timestamp says where reading can begin, and is
-left to Spark as well: records are not in the order of their times.
+Filters on topic, partition and offset are applied here completely. A filter on the timestamp only determines where
+reading starts. Spark applies it again, because records are not ordered by timestamp.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ Comparison = (EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqua
 
 
 class PushedFilters(NamedTuple):
-    """None: all. Offsets `first` to before `end`; no record before `since_ms` is wanted."""
+    """What to read. None: no restriction.
+
+    Offsets are `first` (inclusive) to `end` (exclusive). Records before the first one at or after `since_ms` are not
+    needed.
+    """
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
@@ -38,14 +42,14 @@ class PushedFilters(NamedTuple):
         )
 
     def within(self, whole: OffsetRange) -> OffsetRange:
-        """What is wanted of a range."""
+        """Return the part of a range that is needed."""
         start = whole.start if self.first is None else max(whole.start, self.first)
         end = whole.end if self.end is None else min(whole.end, self.end)
         return whole._replace(start=start, end=max(start, end))
 
 
 def take_filters(filters: Iterable[Filter]) -> tuple[PushedFilters, list[Filter]]:
-    """What can be done here, and the filters that Spark has still to apply."""
+    """Return the filters applied here, and those that Spark must apply."""
     taken, left = PushedFilters(), []
     for one in filters:
         found = _taken(taken, one)
@@ -61,7 +65,7 @@ def _column(one: Filter) -> str | None:
 
 
 def _taken(before: PushedFilters, one: Filter) -> PushedFilters | None:
-    """None where the filter is not for us."""
+    """Return `before` with one more filter; None if this filter is not supported."""
     column = _column(one)
     if column in ("topic", "partition"):
         values = _values(one)
@@ -103,5 +107,5 @@ def _within(before: PushedFilters, one: Any) -> PushedFilters:
 
 
 def _ms(moment: datetime) -> int:
-    """Rounded down: Spark's times have microseconds."""
+    """Milliseconds, rounded down: Spark's timestamps have microseconds."""
     return max(int(moment.timestamp() * 1000), 0)

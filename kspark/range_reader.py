@@ -1,6 +1,6 @@
-"""Reads a range of offsets on an executor, as Arrow batches: native from the socket to the columns.
+"""Reads an offset range on an executor as Arrow batches, with the consumer's native decoder.
 
-A worker process keeps its consumer for the next range with the same settings. Offsets that are missing in a range are
+A worker process keeps its consumer for the next range with the same settings. Missing offsets within a range are
 normal: compaction and transactions leave gaps.
 """
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from kspark.offset_range import OffsetRange
     from kspark.source_options import SourceOptions
 
-# Positions move past gaps without a record: how often they are looked at meanwhile.
+# Timeout of one poll. Between polls the position is checked, because it moves past gaps without any record.
 LOOK_MS = 50.0
 DEFAULT_SETTINGS = {
-    # A topic that was deleted stays so: whoever reads it late must not be the one who makes it anew.
+    # A late read must not re-create a deleted topic.
     "allow.auto.create.topics": "false",
-    # What is read was there when it was planned. A fetch ahead that waits behind the last record would only hold up the
-    # worker's next range, whose fetch has to wait for its end.
+    # The records existed when the range was planned. A fetch beyond the last record would only delay the worker's next
+    # range, whose fetch must wait for it.
     "fetch.max.wait.ms": "10",
 }
 SOURCE_SETTINGS = {"enable.auto.commit": "false", "auto.offset.reset": "none"}
@@ -40,14 +40,17 @@ kept_consumers = KeptClients(Consumer)
 
 
 def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pyarrow.RecordBatch]:
-    """The range's records in order. DataLoss for those that are gone; ClientTimeout and the like as they come."""
+    """Yield the range's records in order.
+
+    Raises DataLoss if records no longer exist, TimeoutError if none arrives in time, and errors of the consumer.
+    """
     with kept_consumers.lent(consumer_settings(options.client)) as consumer:
         yield from _RangeReader(consumer, options, wanted).batches()
         consumer.unsubscribe()
 
 
 def consumer_settings(client: dict[str, str]) -> dict[str, str]:
-    """Nobody joins a group to read a range."""
+    """Return the settings of the consumer, without those of a group: reading a range needs no group."""
     given = {name: value for name, value in client.items() if name not in GROUP_SETTINGS}
     return DEFAULT_SETTINGS | given | SOURCE_SETTINGS
 
@@ -81,9 +84,9 @@ class _RangeReader:
                 )
 
     def _is_at_end(self) -> bool:
-        """Whether the broker is there, and has nothing more: then waiting longer is of no use.
+        """Return whether the broker answers and the log ends at the position, so that waiting longer is useless.
 
-        It has `default.api.timeout.ms` to say so: its answer stands behind that of a fetch that waits."""
+        The answer may take `default.api.timeout.ms`, because it queues behind a waiting fetch."""
         partition = self._wanted.partition
         try:
             end = self._consumer.end_offsets([partition])[partition]
@@ -99,7 +102,7 @@ class _RangeReader:
         )
 
     def _next_batch(self) -> pyarrow.RecordBatch | None:
-        """None when no record of the range came for a moment."""
+        """Return the next records of the range; None if none arrived within LOOK_MS."""
         wanted = self._wanted
         most = min(wanted.end - self._position, BATCH_ROWS)
         try:
@@ -116,7 +119,7 @@ class _RangeReader:
         batch = pyarrow.record_batch(columns)
         if self._position <= wanted.end:
             return batch
-        # There was a gap: some of it lies behind the range.
+        # The poll went past a gap: some records are beyond the range.
         inside = int((columns.offset < wanted.end).sum())
         return batch.slice(0, inside) if inside else None
 
@@ -129,7 +132,7 @@ class _RangeReader:
             fails=self._options.fail_on_data_loss,
         )
         if first <= self._position:
-            # It ends before them: a topic that was made anew, or a log that was cut.
+            # The log ends before these records: the topic was re-created, or the log was truncated.
             self._position = wanted.end
             return
         self._position = min(first, wanted.end)

@@ -1,7 +1,7 @@
-"""Writes Arrow batches of rows to topics, on an executor: at least once, as a task may be run again.
+"""Writes Arrow batches to topics on an executor. Delivery is at least once, because Spark may repeat a task.
 
-Rows of one topic and partition go to the producer in one call. A worker process keeps its producer for the next task
-with the same settings.
+The rows of one topic and partition are passed to the producer in one call. A worker process keeps its producer for the
+next task with the same settings.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from kcore.client.producer import BatchFuture
     from kspark.sink_options import SinkOptions
 
-# Calls whose records may be on their way; more wait for the oldest. `buffer.memory` bounds their bytes.
+# Maximum number of `send_batch` calls in flight. `buffer.memory` limits their bytes.
 CALLS_ON_THE_WAY = 256
 
 kept_producers = KeptClients(Producer)
 
 
 class WriteError(RuntimeError):
-    """A row that cannot be written; names it and the remedy."""
+    """A row cannot be written. The message names the cause and the remedy."""
 
 
 def write_rows(options: SinkOptions, batches: Iterator[pyarrow.RecordBatch]) -> int:
-    """Returns how many rows were written, once all are acknowledged."""
+    """Write all rows, wait for their acknowledgements, and return their number."""
     with kept_producers.lent(options.client) as producer:
         return _RowWriter(producer, options).write(batches)
 
@@ -82,7 +82,7 @@ class _RowWriter:
 
 
 def _by_partition(rows: pyarrow.RecordBatch) -> Iterator[tuple[int | None, pyarrow.RecordBatch]]:
-    """None for rows whose partition the producer chooses."""
+    """Group rows by partition; None: the producer chooses the partition."""
     if "partition" not in rows.schema.names:
         yield None, rows
         return
@@ -90,7 +90,7 @@ def _by_partition(rows: pyarrow.RecordBatch) -> Iterator[tuple[int | None, pyarr
 
 
 def _groups(rows: pyarrow.RecordBatch, by: pyarrow.Array) -> Iterator[tuple[Any, pyarrow.RecordBatch]]:
-    """The rows of each value, in order; nothing is copied when there is one."""
+    """Yield each value with its rows in order. Rows are not copied if there is only one value."""
     values = by.unique()
     for value in values:
         if len(values) == 1:

@@ -1,4 +1,4 @@
-"""The columns of records: exactly what Spark's own Kafka source has, and what segment files say beside them."""
+"""Columns of records: those of Spark's own Kafka source, and those of `kcli-log` about the batch and its segment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORD_TYPES = {
 }
 HEADERS = "headers"
 HEADERS_TYPE = "array<struct<key: string, value: binary>>"
-# Of the batch that a record came in, and of the file that has it.
+# Columns about the record's batch and its segment file.
 BATCH_TYPES = {
     "segment": "string",
     "batchPosition": "bigint",
@@ -32,7 +32,7 @@ BATCH_TYPES = {
     "isTransactional": "boolean",
     "magic": "int",
 }
-# Arrow batches of a size that Spark works through at once, and that fetches fill.
+# Rows per Arrow batch: a size that Spark handles efficiently and that fetches can fill.
 BATCH_ROWS = 64 * 1024
 RECORD_COLUMNS = tuple(RECORD_TYPES)
 BATCH_COLUMNS = tuple(BATCH_TYPES)
@@ -40,10 +40,10 @@ SPARK_TYPES = {**RECORD_TYPES, HEADERS: HEADERS_TYPE, **BATCH_TYPES}
 
 
 def spark_schema(columns: Iterable[str]) -> str:
-    """As Spark's DDL has it."""
+    """Return the columns as Spark DDL."""
     return ", ".join(f"{name} {SPARK_TYPES[name]}" for name in columns)
 
 
 def with_columns(batch: pyarrow.RecordBatch, columns: tuple[str, ...]) -> pyarrow.RecordBatch:
-    """The batch with these columns alone; nothing is copied."""
+    """Select columns of a batch without copying."""
     return batch if tuple(batch.schema.names) == columns else batch.select(list(columns))

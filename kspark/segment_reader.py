@@ -1,7 +1,7 @@
-"""Reads a split of a segment file, on an executor, as Arrow batches with what their record batches say.
+"""Reads a split of a segment file on an executor as Arrow batches, with columns from the record batch headers.
 
-Records are decoded natively, as from a Fetch answer. A batch that cannot be read ends the task with its place, or,
-where `skipCorrupt` is set, is passed over with all that follows it in the split. Control batches have no records.
+Records are decoded natively, as from a Fetch response. A corrupt batch fails the task with its path and offset. With
+`skipCorrupt`, the rest of the split is skipped instead. Control batches yield no records.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_split(options: LogOptions, split: SegmentSplit) -> Iterator[pyarrow.Rec
         file = mmap.mmap(descriptor, os.fstat(descriptor).st_size, access=mmap.ACCESS_READ)
     finally:
         os.close(descriptor)
-    # The mapping lives for as long as something looks at it.
+    # The memoryview keeps the mapping alive.
     data = memoryview(file)[split.start : split.end]
     heads = _BatchHeads(data, split) if options.needs_batches else None
     reader = PartitionReader(data, split.topic, split.partition, check_crcs=options.checks_crcs)
@@ -53,7 +53,7 @@ def read_split(options: LogOptions, split: SegmentSplit) -> Iterator[pyarrow.Rec
 
 
 class _BatchHeads:
-    """What each batch of a split says of itself, to be put beside its records."""
+    """Header fields of each batch in a split, to add as columns to its records."""
 
     def __init__(self, data: memoryview, split: SegmentSplit) -> None:
         self._path = split.path
@@ -75,7 +75,7 @@ class _BatchHeads:
                     )
                 )
         except KafkaError:
-            # The reader meets it too, and says so.
+            # The reader meets the same batch and reports the error.
             pass
         self._heads = numpy.array(rows, dtype=numpy.int64).reshape(len(rows), 10)
 

@@ -1,4 +1,4 @@
-"""A Spark session that finds this package's sources, and Java, wherever it is started."""
+"""Opens Spark sessions that find this package's sources and a Java."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 DEFAULTS = {
     "spark.ui.enabled": "false",
-    # Its bars would be drawn over what `kcli pipeline` shows.
+    # Progress bars would overwrite the output of `kcli pipeline`.
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    # Of many small tasks on one machine; a cluster's is its own.
+    # Suits small tasks on one machine. Raise it for a cluster.
     "spark.sql.shuffle.partitions": "8",
     "spark.log.structuredLogging.enabled": "false",
 }
@@ -37,10 +37,10 @@ def open_session(
     starts_quietly: bool = False,
     prints_to_stderr: bool = False,
 ) -> SparkSession:
-    """NoJava, and what Spark says of a master that cannot be reached.
+    """Open a session. Raises NoJava, and Spark's errors such as an unreachable master.
 
-    A quiet start leaves out the lines of every start. What the JVM prints is then passed on through `sys.stdout`, or
-    through `sys.stderr` where it `prints_to_stderr`.
+    `starts_quietly` drops the JVM's usual start messages and passes its output through `sys.stdout`, or through
+    `sys.stderr` if `prints_to_stderr` is set.
     """
     master = master or settings.get("spark.master") or LOCAL
     _prepare_environment(is_local=master.startswith("local"))
@@ -55,7 +55,7 @@ def open_session(
     interrupted = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        # PySpark's own answer to Ctrl-C cancels the batch that a query is at.
+        # PySpark's SIGINT handler cancels the running batch of a query.
         signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
     jvm.opened()
@@ -63,22 +63,22 @@ def open_session(
 
 
 def close_session(session: SparkSession) -> None:
-    """Ends the JVM too, with its Python workers: `stop` alone leaves them until this process ends."""
+    """Stop the session and end the JVM with its Python workers. `stop` alone leaves the JVM running."""
     session.stop()
     jvm.end()
 
 
 def abandon_session() -> None:
-    """Ends the JVM where nothing more can be asked of it, with all that it is at."""
+    """End the JVM at once, with all its jobs, when the session no longer responds."""
     jvm.end(0)
 
 
 def _prepare_environment(*, is_local: bool) -> None:
-    """Spark's own processes are started with this environment; a cluster's executors have one of their own."""
+    """Set the environment for Spark's local processes. Executors of a cluster have their own environment."""
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = home
-    # Without it workers take whatever `python3` is first in PATH.
+    # Otherwise workers use the first `python3` in PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if is_local else None
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

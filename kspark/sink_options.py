@@ -1,4 +1,4 @@
-"""Where rows go: the options of Spark's Kafka sink and the columns it takes, checked before anything is written."""
+"""Checks the options of a sink and the columns of its rows before anything is written. Follows Spark's Kafka sink."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
-# All but the settings of the client (`kafka.*`). Spark's Kafka sink has includeHeaders too: here a column `headers` is
-# enough. Spark takes checkpointLocation from every stream.
+# All options except client settings (`kafka.*`). includeHeaders has no effect here, because a column `headers` is
+# enough; Spark's Kafka sink requires it. Spark passes checkpointLocation for every stream.
 SINK_OPTIONS = ("topic", "includeHeaders", "checkpointLocation")
-# What each column may be; without a value there is nothing to write.
+# Allowed types of each column. Only the column value is required.
 SINK_TYPES = {
     "key": ("binary", "string"),
     "value": ("binary", "string"),
@@ -31,24 +31,24 @@ KEPT_SETTINGS = {
 
 class SinkOptions(NamedTuple):
     client: dict[str, str]
-    # For all rows; None: each says it.
+    # Topic for all rows; None: each row has one.
     topic: str | None
     columns: tuple[str, ...]
 
 
 def sink_options(given: dict[str, str], schema: StructType) -> SinkOptions:
-    """OptionError for what cannot be."""
+    """Return the options. Raises OptionError if an option or a column is invalid."""
     options = Options(given)
     return SinkOptions(_client(options), _topic(options, schema), _columns(schema))
 
 
 def option_mistakes(given: dict[str, str]) -> list[str]:
-    """Everything that is wrong with the options alone, whatever the rows are."""
+    """Return the messages of all errors in the options that do not depend on the rows."""
     return mistakes([lambda: _client(Options(given))])
 
 
 def row_mistakes(given: dict[str, str], schema: StructType) -> list[str]:
-    """Everything that is wrong with the rows, for these options."""
+    """Return the messages of all errors in the rows' columns for these options."""
     columns = (lambda field=field: _check_type(field) for field in schema.fields)
     return mistakes([lambda: _require_value(schema), lambda: _topic(Options(given), schema), *columns])
 

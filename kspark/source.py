@@ -1,4 +1,4 @@
-"""`format("kcli")`: Spark's Kafka source and sink by another name, without a jar."""
+"""`format("kcli")`: a replacement for Spark's Kafka source and sink that needs no jar."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ class KcliSource(DataSource):
         return StreamWriter(sink_options(self._given(), schema))
 
     def _given(self) -> dict[str, str]:
-        """`dict()` of Spark's mapping would ask it for names that it does not have."""
+        """Copy the options key by key: `dict()` of Spark's mapping looks up names that it does not have."""
         return {name: self.options[name] for name in self.options}

@@ -1,4 +1,4 @@
-"""What a source is to read, from where to where, and how: the options of Spark's Kafka source, checked."""
+"""Checks the options of a source: what to read, from where to where, and how. Follows Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SERVERS = "bootstrap.servers"
 STRATEGIES = ("assign", "subscribe", "subscribePattern")
-# The source keeps positions, decodes and commits itself.
+# Client settings that users may not set, because the source keeps positions, decodes and commits itself.
 KEPT_SETTINGS = {
     "auto.offset.reset": "set startingOffsets instead",
     "enable.auto.commit": "offsets are stored in the checkpoint; set commitGroup to commit them as well",
@@ -38,9 +38,9 @@ KEPT_SETTINGS = {
     "interceptor.classes": "the source must return all records",
 }
 DEFAULT_DELAY = "15m"
-# A file on the driver that a pipeline makes when its queries are to end after the batches that they are at.
+# A file on the driver. A pipeline creates it to end its queries after their running batches.
 DRAIN_FILE = "drainFile"
-# All but the settings of the client (`kafka.*`). Spark's Kafka source has groupIdPrefix too, which has no effect here.
+# All options except client settings (`kafka.*`). groupIdPrefix, an option of Spark's Kafka source, has no effect here.
 SOURCE_OPTIONS = (
     *STRATEGIES,
     *(f"{which}{kind}" for which in ("starting", "ending") for kind in ("Offsets", "OffsetsByTimestamp", "Timestamp")),
@@ -67,7 +67,7 @@ UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Wanted(NamedTuple):
-    """Which topics: exactly one of the three is given."""
+    """The topics or partitions to read. Exactly one field is set."""
 
     partitions: frozenset[TopicPartition] | None = None
     topics: frozenset[str] | None = None
@@ -75,13 +75,13 @@ class Wanted(NamedTuple):
 
 
 class SourceOptions(NamedTuple):
-    """Times in ms; `client` are the settings of the consumer, without what the source settles itself."""
+    """Checked options. Times are in ms. `client` are the consumer's settings, without those of KEPT_SETTINGS."""
 
     client: dict[str, str]
     wanted: Wanted
     starting: OffsetPolicy
     ending: OffsetPolicy
-    # Where a time has no record: at the end, or an error.
+    # If no record is at or after a starting time: start at the end instead of failing.
     without_match_at_end: bool
     fail_on_data_loss: bool
     columns: tuple[str, ...]
@@ -96,18 +96,18 @@ class SourceOptions(NamedTuple):
     commit_group: str | None
     metadata_age_ms: int
     pushes_filters: bool
-    # While this file is there, a stream finds nothing new.
+    # While this file exists, the stream reports no new data.
     drain_file: str | None
 
 
 def source_options(given: dict[str, str], *, is_streaming: bool) -> SourceOptions:
-    """OptionError for what cannot be."""
+    """Return the options. Raises OptionError if one is invalid."""
     options = Options(given)
     return SourceOptions(**{field: read(options, is_streaming) for field, read in _READERS.items()})
 
 
 def source_mistakes(given: dict[str, str], *, is_streaming: bool) -> list[str]:
-    """Everything that `source_options` would refuse, in one go."""
+    """Return the messages of all errors that `source_options` would raise."""
     options = Options(given)
     return mistakes(partial(read, options, is_streaming) for read in _READERS.values())
 
@@ -158,7 +158,10 @@ def _assigned(document: Any) -> frozenset[TopicPartition]:
 
 
 def _policy(options: Options, which: str) -> OffsetPolicy | None:
-    """Kafka's order: a time for all, then times, then offsets; None when nothing is said."""
+    """Return the policy of the option with the highest precedence; None if no option is given.
+
+    Precedence as in Spark: one timestamp for all partitions, timestamps by partition, offsets.
+    """
     time_ms = options.number(f"{which}Timestamp", at_least=0)
     if time_ms is not None:
         return everywhere(f"{which}Timestamp", Place(None, time_ms))
@@ -200,7 +203,7 @@ def _strategy(options: Options) -> bool:
 
 
 def columns_of(options: Options) -> tuple[str, ...]:
-    """In the order of the schema, whatever order they were asked for in."""
+    """Return the requested columns in the order of the schema."""
     everything = (*RECORD_COLUMNS, HEADERS) if options.flag("includeHeaders", False) else RECORD_COLUMNS
     given = options.text("columns")
     if given is None:
@@ -227,7 +230,7 @@ def _least_offsets(options: Options) -> int | None:
     return least
 
 
-# How each field of SourceOptions is read from the options; the flag is whether they are of a stream.
+# How to read each field of SourceOptions. The second argument is whether the source is a stream.
 _READERS: dict[str, Callable[[Options, bool], Any]] = {
     "least_offsets_per_trigger": lambda options, _: _least_offsets(options),
     "most_offsets_per_trigger": lambda options, _: options.number("maxOffsetsPerTrigger", at_least=1),

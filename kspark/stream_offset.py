@@ -1,10 +1,9 @@
-"""A streaming query's offset: where each partition was read to, as Spark keeps it in the checkpoint.
+"""A streaming query's offset as stored in its checkpoint: the next offset of each partition.
 
     {"orders": {"0": 42, "1": 17}, "@topic-ids": {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}}
 
-As Spark's own Kafka source writes it, with the ids of the topics beside it: a topic that was deleted and created again
-is another topic, whatever its offsets are. `@` is in no topic's name. Two offsets are equal when their JSON is, so that
-topics and partitions are in order.
+This is the format of Spark's own Kafka source plus the topic ids, which identify a topic that was deleted and
+re-created. `@` cannot occur in a topic name. Spark compares offsets as JSON text, so topics and partitions are sorted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ TOPIC_IDS = "@topic-ids"
 
 
 class StreamOffset:
-    """`offsets` are those of the next records; `topic_ids` lacks topics whose broker gives none."""
+    """`offsets` are the next offsets to read. `topic_ids` has no entry for a topic if the broker has no topic ids."""
 
     def __init__(self, offsets: Mapping[TopicPartition, int], topic_ids: Mapping[str, bytes]) -> None:
         self.offsets = dict(offsets)
@@ -29,7 +28,7 @@ class StreamOffset:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> StreamOffset:
-        """Raises ValueError for what this source never wrote."""
+        """Parse a stored offset. Raises ValueError if this source did not write it."""
         try:
             offsets = {
                 TopicPartition(topic, int(number)): int(offset)

@@ -1,8 +1,8 @@
-"""A stream, on the driver: what the next micro-batch is, and where the query stands.
+"""The driver's side of a stream: plans each micro-batch and tracks the query's progress.
 
-Spark keeps this object, in a process of its own, while the query runs: it asks `latestOffset` for each batch, with the
-offset that is done by then, and `partitions` to plan it. `commit` comes a batch late and never for the last one, so
-that `commitGroup` goes by what `latestOffset` is told.
+Spark keeps one StreamReader per running query, in a separate process. For each batch it calls `latestOffset` with the
+end of the previous batch, then `partitions`. `commit` is called one batch late and never for the last batch, so
+`commitGroup` commits the offset that `latestOffset` receives.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         self._view: ClusterView | None = None
         self._latest: StreamOffset | None = None
-        # Of a query that ends with what is there now.
+        # Where a query with trigger "available now" ends.
         self._target: StreamOffset | None = None
         self._committed = CommittedOffsets(options) if options.commit_group else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Executors need the options alone; connections stay where they are."""
+        """Pickle only the options: executors need nothing else, and connections cannot be pickled."""
         return {"_options": self._options}
 
     def _cluster(self) -> ClusterView:
@@ -59,7 +59,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._view = ClusterView(self._options)
         return self._view
 
-    # What Spark asks
+    # Called by Spark
 
     def initialOffset(self) -> dict[str, Any]:
         ids = self._cluster().partitions()
@@ -90,14 +90,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadAllAvailable):
             ends = latest.offsets
         elif self._target is not None:
-            # Such a query would wait for ever for what it is not to read.
+            # Without minOffsetsPerTrigger: the query would wait forever for records after its target.
             ends = Admission(None, self._options.most_offsets_per_trigger, 0).end_of_batch(starts, latest.offsets, 0)
         else:
             ends = self._admission.end_of_batch(starts, latest.offsets, now_ms())
         return StreamOffset(ends, latest.topic_ids).document()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """For the progress of the query: how far it could be, whatever its limits."""
+        """Return the latest offset without the query's limits, for its progress reports."""
         return None if self._latest is None else self._latest.document()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -120,15 +120,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if kept is not None:
                 kept.close()
 
-    # What it comes to
+    # Planning
 
     def _look(self) -> StreamOffset:
-        """The ends of all partitions now."""
+        """Return the current end of every partition."""
         ids = self._cluster().partitions()
         return StreamOffset(self._cluster().latest(ids), _ids_of(ids))
 
     def _starts(self, begin: StreamOffset, end: StreamOffset) -> dict[TopicPartition, int]:
-        """Where a batch begins in each partition that it ends in: new ones, and topics made anew, at their start."""
+        """Return where a batch begins in each partition of `end`.
+
+        New partitions and those of re-created topics begin at their earliest offset.
+        """
         known = {
             partition: offset
             for partition, offset in begin.offsets.items()
@@ -142,7 +145,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**known, **{partition: min(offset, end.offsets[partition]) for partition, offset in found.items()}}
 
     def _without_loss(self, begin: StreamOffset, latest: StreamOffset) -> StreamOffset:
-        """What is there to be read, once it was told what is not any more."""
+        """Return `latest` adjusted so that no partition ends before `begin`. Missing data is reported first."""
         gone = sorted(begin.offsets.keys() - latest.offsets.keys())
         if gone:
             self._report(f"{', '.join(map(str, gone))} no longer exist")
@@ -162,7 +165,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _is_another(topic: str, one: StreamOffset, other: StreamOffset) -> bool:
-    """Whether it is known that a topic's name stands for two topics."""
+    """Return whether a topic name is known to refer to two different topics."""
     ids = one.topic_ids.get(topic), other.topic_ids.get(topic)
     return None not in ids and ids[0] != ids[1]
 

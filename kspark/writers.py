@@ -1,4 +1,4 @@
-"""The sink of batches and of streams: tasks write, and the driver has nothing left to do."""
+"""Batch and stream writers of the sink. Tasks write the rows; the driver's commit does nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """How many rows a task has written, all of them acknowledged."""
+    """Number of rows that a task has written. All are acknowledged."""
 
     rows: int
 

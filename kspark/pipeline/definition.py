@@ -1,31 +1,31 @@
-"""A pipeline as its file declares it, with those mistakes of the file that need neither Spark nor a cluster.
+"""Reads a pipeline's TOML file and reports those mistakes that need neither Spark nor a cluster to find.
 
-name = "flights"                                  # of the Spark application
-checkpoint = "checkpoints"                        # a directory beside the file, one below it for each sink
+name = "flights"                                  # name of the Spark application
+checkpoint = "checkpoints"                        # directory relative to the file; one subdirectory per sink
 master = "local[*]"                               # or an existing cluster
 
-[spark]                                           # settings of the session
+[spark]                                           # session settings
 "spark.sql.shuffle.partitions" = 4
 
 [sources.flights]
-format = "kcli"                                   # any of Spark's formats
-stream = true                                     # otherwise read once
+format = "kcli"                                   # any Spark format
+stream = true                                     # default: read once
 options = { "kafka.bootstrap.servers" = "localhost:9092", subscribe = "flights", startingOffsets = "earliest" }
 value = { format = "json", schema = "carrier string, dep_delay int" }      # json, avro, protobuf
 watermark = { column = "timestamp", delay = "10 minutes" }
 
-[steps.late]                                      # in order; each sees the sources and the steps before
+[steps.late]                                      # in order; each sees the sources and the earlier steps
 sql = "select * from flights where dep_delay > 15"
 
 [steps.marked]
-python = "steps:mark"                             # a function of a DataFrame, beside the file or on the path
+python = "steps:mark"                             # a function of DataFrames, beside the file or on the Python path
 from = "late"
 
 [sinks.out]
 from = "marked"
 format = "parquet"
 mode = "append"
-trigger = "10 seconds"                            # or "available-now", "once"; default: as fast as it goes
+trigger = "10 seconds"                            # or "available-now", "once"; default: without a pause
 path = "out"
 options = {}
 """
@@ -52,15 +52,17 @@ PYTHON_STEP = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<function>[A-Za-z_]\w*
 VALUE_FORMATS = ("json", "avro", "protobuf")
 MODES = ("append", "complete", "update")
 AVAILABLE_NOW, ONCE = "available-now", "once"
-# Ours and that of Spark's own connector.
+# The formats of this package and of Spark's own connector.
 FORMATS_OF_TOPICS = ("kcli", "kafka")
 BOOTSTRAP_SERVERS = "kafka.bootstrap.servers"
 INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
 
 
 class Value(NamedTuple):
-    """How a record's value is read; `schema` is Spark's DDL, Avro's JSON or a file of it (.avsc), or a file with
-    Protobuf's descriptors (protoc --descriptor_set_out), of which `message` is one.
+    """How to parse a record's value.
+
+    `schema` is Spark DDL (json), an Avro schema as JSON or a file with it (.avsc), or a file with Protobuf descriptors
+    (protoc --descriptor_set_out), where `message` is the message's name.
     """
 
     format: str
@@ -86,7 +88,7 @@ class Source(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Either SQL or a Python function; `inputs` are what the function is given."""
+    """Either SQL or a Python function. `inputs` are the arguments of the function."""
 
     name: str
     sql: str | None
@@ -118,7 +120,7 @@ class Pipeline(NamedTuple):
 
 
 def read_pipeline(path: str) -> Pipeline:
-    """PipelineError with every mistake of the file; OSError where it cannot be read."""
+    """Read a pipeline. Raises PipelineError with all mistakes of the file, and OSError if it cannot be read."""
     findings = Findings()
     pipeline = declared(path, findings)
     findings.raise_mistakes()
@@ -126,8 +128,9 @@ def read_pipeline(path: str) -> Pipeline:
 
 
 def declared(path: str, findings: Findings) -> Pipeline:
-    """All parts of the file, those with mistakes too: the mistakes are in `findings`. PipelineError where the file is
-    not TOML; OSError where it cannot be read.
+    """Read all parts of the file and add its mistakes to `findings`. Parts with mistakes are included.
+
+    Raises PipelineError if the file is not TOML, and OSError if it cannot be read.
     """
     with open(path, "rb") as file:
         try:
@@ -138,7 +141,7 @@ def declared(path: str, findings: Findings) -> Pipeline:
 
 
 def at_brokers(pipeline: Pipeline, servers: str, properties: dict[str, str] | None = None) -> Pipeline:
-    """The same pipeline with the topics of another cluster, whose clients take `properties` by Kafka's names."""
+    """Return the pipeline with its topics in another cluster. `properties` are client settings without `kafka.`."""
     given = {f"{KAFKA_PREFIX}{name}": value for name, value in (properties or {}).items()}
     given[BOOTSTRAP_SERVERS] = servers
     replaced = {name.lower() for name in given}
@@ -155,9 +158,7 @@ def at_brokers(pipeline: Pipeline, servers: str, properties: dict[str, str] | No
 
 
 class _Table:
-    """A table of the file. Every key is taken once; `end` reports those that are left over. After a mistake a key has
-    its default.
-    """
+    """A TOML table. Each method takes one key and returns its default after a mistake. `end` reports the rest."""
 
     def __init__(self, findings: Findings, place: str, table: Any) -> None:
         self.findings = findings
@@ -169,7 +170,7 @@ class _Table:
             findings.mistake(place, f"must be a table, not {table!r}")
 
     def mistake(self, key: str | None, text: str) -> None:
-        """Nothing more is said of what is not a table."""
+        """Report a mistake. Ignored if the value is not a table at all, which is already reported."""
         if self._is_table:
             self.findings.mistake(".".join(name for name in (self.place, key) if name), text)
 
@@ -181,7 +182,7 @@ class _Table:
         return value
 
     def needed(self, key: str, remedy: str) -> str:
-        """Empty after a mistake."""
+        """Return a required text; empty after a mistake."""
         is_given = key in self._left
         value = self.text(key)
         if not value and (value is not None or not is_given):
@@ -211,7 +212,7 @@ class _Table:
         return tuple(found)
 
     def settings(self, key: str) -> dict[str, str]:
-        """Values as Spark takes them: text."""
+        """Return a table with all values as text, as Spark expects them."""
         table = self._take(key, {})
         if not isinstance(table, dict):
             self.mistake(key, f"must be a table, not {table!r}")
@@ -240,7 +241,7 @@ class _Table:
         return self._left.pop(key, default)
 
     def end(self) -> list[str]:
-        """The unknown keys, which are reported."""
+        """Report the keys that were not taken, and return them."""
         for key in self._left:
             near = hint(key, self._known)
             self.mistake(key, f"unknown key{near or '; valid keys: ' + ', '.join(self._known)}")
@@ -252,7 +253,7 @@ class _Reader:
         self._directory = os.path.dirname(os.path.abspath(path))
         self._stem = os.path.splitext(os.path.basename(path))[0]
         self._findings = findings
-        # Sources and steps; and of them those that come before the part that is being read.
+        # Names of all sources and steps, and of those before the part that is being read.
         self._all_names: list[str] = []
         self._names: list[str] = []
 
@@ -283,7 +284,7 @@ class _Reader:
         return pipeline
 
     def _beside(self, path: str) -> str:
-        """A path of the file is meant from where the file lies; anything with a scheme is Spark's."""
+        """Resolve a path relative to the directory of the file. Leave paths with a URL scheme to Spark."""
         return path if "://" in path else os.path.join(self._directory, path)
 
     def _source(self, name: str, table: _Table) -> Source:
@@ -346,7 +347,7 @@ class _Reader:
         self._names.append(name)
 
     def _require_known(self, table: _Table, name: str) -> None:
-        """A step that takes its input from a later one, or from itself, has no order to run in."""
+        """Report an input that is not defined before this part: parts run in the order of the file."""
         if name in self._names:
             return
         before = ", ".join(sorted(self._names)) or "none"

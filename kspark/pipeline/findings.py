@@ -1,7 +1,7 @@
-"""What a check of a pipeline finds: mistakes, clusters that do not answer, and warnings.
+"""Collects the results of a pipeline's checks: mistakes, unreachable clusters and warnings.
 
-A check collects everything before it reports, so that one run shows all mistakes. A mistake names its place in the
-file (`sources.flights.options`), what is wrong there, and what to do.
+Checks continue after a mistake, so one run shows all of them. A mistake names its place in the file
+(`sources.flights.options`), the cause and the remedy.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 class PipelineError(ValueError):
-    """A mistake in a pipeline's file, or a failure of its run. The message names the place, the reason and the remedy;
-    a check that finds several mistakes puts each on a line of its own.
+    """A mistake in a pipeline's file, or a failure of its run. The message names the place, the cause and the remedy.
+
+    If a check finds several mistakes, each is on its own line.
     """
 
 
 class Findings:
-    """Lines of text, in the order in which the checks find them."""
+    """Lines of text, in the order in which they were found."""
 
     def __init__(self) -> None:
         self.mistakes: list[str] = []
@@ -33,7 +34,7 @@ class Findings:
             self.mistakes.append(line)
 
     def has_mistake_in(self, part: str, *, besides: str | None = None) -> bool:
-        """Whether a mistake is in this part (`sources.flights`) or in a key of it; the key `besides` does not count."""
+        """Return whether a mistake is in this part (`sources.flights`) or its keys, except in the key `besides`."""
         return any(
             _is_within(place, part) and (besides is None or not _is_within(place, f"{part}.{besides}"))
             for place in self._places
@@ -49,7 +50,7 @@ def _is_within(place: str, part: str) -> bool:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant; None when none is similar."""
+    """Return the known name that is most similar; None if none is similar."""
     from difflib import get_close_matches
 
     by_lower_case = {one.lower(): one for one in known}
@@ -58,6 +59,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant, as the end of a message; empty when none is similar."""
+    """Return the most similar known name as the end of a message; empty if none is similar."""
     near = nearest(name, known)
     return f"; did you mean '{near}'?" if near is not None else ""

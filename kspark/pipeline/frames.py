@@ -1,7 +1,7 @@
-"""A pipeline's DataFrames: sources, steps and what each sink is to write, analysed by Spark.
+"""Creates a pipeline's DataFrames and has Spark analyse them: sources, steps, and the input of each sink.
 
-One mistake does not hide the others: every part is analysed whose inputs have columns, and a part with a broken input
-is not blamed for it.
+Every part whose inputs have known columns is analysed. A part with a broken input is skipped, so one mistake gives one
+message.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
     from kspark.pipeline.definition import Pipeline, Sink, Source, Step, Value
     from kspark.pipeline.findings import Findings
 
-# Spark makes these itself, and finds them by no name.
+# Spark creates these sinks itself; they cannot be looked up by name.
 FORMATS_OF_QUERIES = ("memory",)
-# A file with a schema, instead of the schema itself.
+# Extension of a file that contains the schema.
 AVRO_FILE = ".avsc"
-# Beside the value's own columns.
+# Default record columns to keep beside the value's own columns.
 KEPT = ("key", "topic", "partition", "offset", "timestamp")
 
 
 class Frames:
-    """Every source and step is a temporary view under its name, so that SQL sees it."""
+    """Each source and step becomes a temporary view with its name, so that SQL can use it."""
 
     def __init__(self, session: SparkSession, pipeline: Pipeline) -> None:
         self._session = session
         self._pipeline = pipeline
         self._by_name: dict[str, DataFrame] = {}
-        # There only while the run comes to its end.
+        # This file exists only while the pipeline stops.
         self.drain_file = os.path.join(tempfile.gettempdir(), f"kcli-drain-{uuid.uuid4().hex}")
         if pipeline.directory not in sys.path:
-            # Python steps lie beside the file.
+            # Python steps are in the directory of the pipeline's file.
             sys.path.insert(0, pipeline.directory)
 
     def build(self, findings: Findings) -> None:
-        """Adds the mistakes that analysis finds to those of the file; nothing is read or written."""
+        """Analyse all parts and add the mistakes to `findings`. Nothing is read or written."""
         with unlogged():
             for source in self._pipeline.sources:
                 self._build_source(source, f"sources.{source.name}", findings)
@@ -65,20 +65,20 @@ class Frames:
 
     @property
     def is_drained(self) -> bool:
-        """Whether every stream heeds `drain_file`."""
+        """Whether every stream obeys `drain_file`."""
         return all(source.format == TOPICS for source in self._pipeline.sources if source.is_stream)
 
     def of_sink(self, sink: Sink) -> DataFrame:
         return self._by_name[sink.input]
 
     def _add(self, name: str, frame: DataFrame) -> None:
-        # Analysis is lazy; here is where its errors belong.
+        # Analysis is lazy. Accessing the schema raises its errors here.
         _ = frame.schema
         frame.createOrReplaceTempView(name)
         self._by_name[name] = frame
 
     def _build_source(self, source: Source, place: str, findings: Findings) -> None:
-        """A mistake in the options hides no column, but in those that choose columns."""
+        """Add a source, unless a mistake affects its columns. Mistakes in its other options do not."""
         if findings.has_mistake_in(place, besides="options"):
             return
         try:
@@ -100,8 +100,9 @@ class Frames:
             self._add_sql(step.name, step.sql)
 
     def _add_sql(self, name: str, sql: str) -> None:
-        """PipelineError where the SQL selects from a name that is no part before this one. A broken part before it has
-        no view either, but is reported itself.
+        """Add a SQL step. Raises PipelineError if it selects from a name that is no earlier part.
+
+        An earlier part without a view is not reported here, because its own mistake already is.
         """
         from pyspark.errors import PySparkException
 
@@ -123,7 +124,7 @@ class Frames:
             raise PipelineError(brief(error, before)) from None
 
     def _check_sink(self, sink: Sink, place: str, findings: Findings) -> None:
-        """What Spark would refuse only when the query has started."""
+        """Find mistakes that Spark would report only after the query has started."""
         frame = self.of_sink(sink)
         for column in sink.partition_by:
             if column not in frame.columns:
@@ -168,7 +169,7 @@ class Frames:
         return frame if source.value is None else self._with_value(frame, source.value)
 
     def _watermarked(self, source: Source, frame: DataFrame, place: str, findings: Findings) -> DataFrame:
-        """Without a watermark, where that is wrong: the columns are the same."""
+        """Return the frame with its watermark, or unchanged after a mistake: its columns are the same."""
         if source.watermark is None:
             return frame
         column, delay = source.watermark
@@ -183,7 +184,7 @@ class Frames:
         return frame
 
     def _called(self, step: Step) -> DataFrame:
-        """What the function of a step returns; PipelineError for whatever goes wrong in it."""
+        """Call the function of a Python step. Raises PipelineError if it fails or does not return a DataFrame."""
         from pyspark.sql import DataFrame
 
         assert step.module is not None
@@ -205,7 +206,7 @@ class Frames:
         return frame
 
     def _with_value(self, frame: DataFrame, value: Value) -> DataFrame:
-        """The value's columns, by Spark's own functions, beside those of the record that are kept."""
+        """Parse the value with Spark's functions and add its columns to the kept record columns."""
         from pyspark import __version__
         from pyspark.errors import PySparkException
 
@@ -242,7 +243,7 @@ def _text_of(path: str) -> str:
 
 @contextmanager
 def _blaming(place: str, findings: Findings) -> Iterator[None]:
-    """What goes wrong within becomes a mistake of this place."""
+    """Report errors within the block as mistakes of this place."""
     try:
         with blamed(place):
             yield

@@ -1,7 +1,7 @@
-"""What a pipeline's queries have done since it was started, as metrics in Prometheus' text format.
+"""Totals of a pipeline's queries since it was started, as metrics in Prometheus text format.
 
-Spark tells a query's progress for each trigger, and keeps the last hundred; `Totals.take` reads them, whenever the
-pipeline is looked at, and adds up what it has not seen. Who scrapes reads what was taken then, and asks Spark nothing.
+Spark reports progress once per trigger and keeps the last hundred reports. `Totals.take` adds the reports that it has
+not seen yet; the pipeline calls it regularly. A scrape reads these totals and does not call Spark.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ METRICS = (
     _metric("lag_offsets", GAUGE, "offsets", "Available offsets that are not processed yet.", "topic", "partition"),
 )
 ACTIVE, BATCHES, ROWS_IN, ROWS_OUT, BATCH_MS_TOTAL, BATCH_MS, WATERMARK, LAG = (metric.name for metric in METRICS)
-# As many as Spark keeps.
+# Number of progress reports that Spark keeps.
 REMEMBERED = 100
 
 
@@ -87,12 +87,12 @@ class _SinkTotals:
 
 
 def _key(told: Mapping[str, Any]) -> tuple[int, str]:
-    """A trigger that finds nothing is told with the number of the batch that is to come."""
+    """Identify a report. The batch id alone is not unique: a trigger without new data has that of the next batch."""
     return int(told["batchId"]), str(told["timestamp"])
 
 
 class Totals:
-    """Of a pipeline's sinks. One thread takes, any may render."""
+    """Totals of a pipeline's sinks. One thread calls `take`; any thread may call `render`."""
 
     def __init__(self, pipeline: str) -> None:
         self._pipeline = pipeline
@@ -100,7 +100,7 @@ class Totals:
         self._lock = threading.Lock()
 
     def take(self, sink: str, query: StreamingQuery) -> None:
-        """What Spark has told of the sink's query since the last time."""
+        """Add the reports of a sink's query that are new since the last call."""
         is_active, last = query.isActive, query.lastProgress
         totals = self._sinks.get(sink) or _SinkTotals()
         told = query.recentProgress if last is not None and not totals.has_seen(last) else []
@@ -111,7 +111,7 @@ class Totals:
                 totals.add(one)
 
     def render(self) -> bytes:
-        """Everything, as text."""
+        """Return all metrics as text."""
         with self._lock:
             samples = [
                 sample for name, totals in self._sinks.items() for sample in totals.samples((self._pipeline, name))

@@ -1,7 +1,7 @@
-"""The options of a pipeline's sources and sinks, checked without Spark and without a cluster.
+"""Checks the options of a pipeline's sources and sinks without Spark and without a cluster.
 
-The formats of this package have tables of their options, so that a misspelt one is a mistake. The options of every
-other format are Spark's: they are passed on as they are.
+The formats of this package have tables of their options, so a misspelt option is a mistake. Options of all other
+formats are passed to Spark unchecked.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from kspark.pipeline.findings import Findings
 
 TOPICS, LOGS = "kcli", "kcli-log"
-# Of Spark, those that write files: each needs a path and can only append.
+# Spark's formats that write files. Each needs a path and supports only append.
 FILE_FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "xml")
 
 
 def check_options(pipeline: Pipeline, findings: Findings) -> Pipeline:
-    """The pipeline as it was probably meant, with misspelt options corrected: for the checks that follow, so that they
-    find what else is wrong and blame no misspelt option again.
+    """Check all options and return the pipeline with misspelt options corrected.
+
+    Later checks use the corrected pipeline, so that they find other mistakes and do not report the same one again.
     """
     return pipeline._replace(
         sources=[_checked_source(source, f"sources.{source.name}", findings) for source in pipeline.sources],
@@ -71,10 +72,10 @@ def _checked_sink(sink: Sink, place: str, findings: Findings) -> Sink:
 def _corrected(
     given: dict[str, str], known: Iterable[str], client: type[ClientConfig] | None, place: str, findings: Findings
 ) -> dict[str, str]:
-    """Reports every unknown option, and returns the options with the names that were probably meant.
+    """Report unknown options, and return the options with misspelt names corrected.
 
-    Kafka's clients ignore a setting that they do not know, which may be meant for another version: `kafka.*` is a
-    mistake where it is similar to a known setting, otherwise a warning.
+    Kafka clients ignore unknown settings, because they may be for another version. So an unknown `kafka.*` option is a
+    mistake if it is similar to a known setting, otherwise a warning.
     """
     known = tuple(known)
     settings = tuple(client.KEYS) if client is not None else ()
@@ -106,7 +107,7 @@ def _report(mistakes: Iterable[str], place: str, findings: Findings) -> None:
 
 
 def _check_client(given: dict[str, str], kind: type[ClientConfig], place: str, findings: Findings) -> None:
-    """The values of the client's settings, by the rules of the client itself."""
+    """Check the client settings with the client's own rules."""
     from kcore.config.definition import ConfigException
 
     settings = Options(given).of_client()

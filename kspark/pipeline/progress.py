@@ -1,4 +1,4 @@
-"""What a query's progress comes to: rates, times, and how far each partition is behind. Values; drawn elsewhere."""
+"""Reads Spark's progress reports: rates, durations, and the lag of each partition. No output."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from kcore.client.metadata.cluster import TopicPartition
 
-# What a query counts itself, since most of Spark's sinks do not tell what they have written.
+# Name of the pipeline's own row count, because most of Spark's sinks do not report one.
 ROWS_OUT = "rows_out"
 
 
 class SinkProgress(NamedTuple):
-    """Of the last batch. Rates are rows a second; `lag` is in offsets, of the sources that tell it."""
+    """Progress of the last batch. Rates are rows per second. `lag` is in offsets, for sources that report it."""
 
     batch_id: int
     rows_in: int
@@ -31,7 +31,7 @@ class SinkProgress(NamedTuple):
 
 
 def sink_progress(progress: Mapping[str, Any]) -> SinkProgress:
-    """Reads what Spark tells of a query (`StreamingQuery.lastProgress`)."""
+    """Read a progress report of Spark (`StreamingQuery.lastProgress`)."""
     batch_ms = int(progress.get("batchDuration") or progress.get("durationMs", {}).get("triggerExecution", 0))
     rows_out = _rows_out(progress)
     lag: dict[TopicPartition, int] = {}
@@ -58,7 +58,7 @@ def _rows_out(progress: Mapping[str, Any]) -> int | None:
 
 
 def _lag(end: Any, latest: Any) -> dict[TopicPartition, int]:
-    """Nothing for sources whose offsets are of another kind."""
+    """Return the lag by partition; empty for sources with other kinds of offsets."""
     try:
         done, there = StreamOffset.read(_document(end)), StreamOffset.read(_document(latest))
     except ValueError:

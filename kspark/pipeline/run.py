@@ -1,8 +1,8 @@
-"""Runs a pipeline: starts every sink, watches them, and stops them with their batches finished.
+"""Runs a pipeline: starts its sinks, watches them, and stops them between two batches.
 
-Spark's own `stop` interrupts the batch that runs. So the sources of kcli are told first that nothing new is to be read
-(`drainFile`): a query that is then seen between two triggers has no batch to lose. What other sources bring may begin
-one in that moment; it is then made again from the checkpoint by the next run.
+Spark's `stop` interrupts the running batch. So before it is called, the kcli sources are told to report no new data
+(`drainFile`), and a query is stopped when it is between two triggers. Other sources may start a batch at that moment;
+the next run repeats it from the checkpoint.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 UPDATE = "update"
 LOOK_S = 0.25
-# How long a batch that runs when the pipeline is stopped may take to its end.
+# How long a running batch may take to end when the pipeline stops.
 PATIENCE_S = 60.0
-# Spark gives the Python process of a stream's source ten seconds to start, which no setting changes, and which it may
-# need longer for on a machine that is busy. Nothing was read then.
+# Error if the Python process of a stream's source did not start within Spark's fixed limit of ten seconds, for example
+# on a busy machine. Nothing was read at that point, so the query can be started again.
 WORKER_IS_LATE = "Python worker failed to connect back"
 MOST_LATE_STARTS = 10
-# What a query's status begins with until its sources are there.
+# Start of a query's status message until its sources are ready.
 STARTS = "Initializing"
 
 
@@ -52,7 +52,7 @@ class Running(NamedTuple):
 
 
 class Run:
-    """Of a pipeline whose frames are built."""
+    """One run of a pipeline whose DataFrames are built."""
 
     def __init__(self, pipeline: Pipeline, frames: Frames, totals: Totals | None = None) -> None:
         self._pipeline = pipeline
@@ -64,7 +64,7 @@ class Run:
         self._late_starts_left = MOST_LATE_STARTS
 
     def start(self) -> None:
-        """Sinks of what is read once are written here and now, unless it is to end; the others go on behind."""
+        """Write the sinks of batch data and start the queries of streams. Returns early after `end_soon`."""
         for sink in self._pipeline.sinks:
             frame = self._frames.of_sink(sink)
             if self._stops.is_set():
@@ -80,15 +80,17 @@ class Run:
         return Running(sink, self._writer(sink, self._frames.of_sink(sink)).start())
 
     def _await_sources(self, query: StreamingQuery) -> None:
-        """Two queries never start at once: Spark's Python sources have one map of environment variables in a session,
-        which each start fills without a lock (`PythonStreamingSourceRunner.init`). Filled twice at the same time, its
-        size is wrong from then on, and no task of either query can be serialized.
+        """Wait until a query's sources have started, so that no two queries start at once.
+
+        Spark's Python sources share one map of environment variables per session, and each start fills it without a
+        lock (`PythonStreamingSourceRunner.init`). Concurrent starts can corrupt its size. Then no task of the session
+        can be serialized.
         """
         while is_starting(query) and not self._stops.is_set():
             self._stops.wait(LOOK_S / 10)
 
     def _write_once(self, sink: Sink, frame: DataFrame) -> None:
-        """On a thread of its own, since a signal can neither be heeded in a call to Spark nor be raised into it."""
+        """Write on another thread: a signal handler cannot run, or raise, during a call to Spark."""
         failures: list[Exception] = []
 
         def write() -> None:
@@ -113,7 +115,7 @@ class Run:
         frame = frame.observe(ROWS_OUT, functions.count(functions.lit(1)).alias(ROWS_OUT))
         writer = frame.writeStream.queryName(sink.name).outputMode(sink.mode).option("checkpointLocation", checkpoint)
         if sink.format == TOPICS and sink.mode == UPDATE:
-            # A topic takes updates like any records; but Spark has no word for a Python sink to say so.
+            # Updates can be written to a topic, but a Python sink cannot declare that it supports update mode.
             writer = writer.foreachBatch(lambda batch, _: _write(sink, batch))
         else:
             writer = writer.format(sink.format).options(**sink.options)
@@ -128,13 +130,13 @@ class Run:
         return writer if sink.trigger is None else writer.trigger(processingTime=sink.trigger)
 
     def end_soon(self) -> None:
-        """Has `watch` return; for signal handlers, as it asks nothing of Spark."""
+        """Make `watch` return. Safe in signal handlers, because it does not call Spark."""
         self._stops.set()
 
     def watch(self) -> Iterator[list[Running]]:
-        """What runs, whenever a batch has ended, until every query has; what one fails with ends all.
+        """Yield the queries whenever a batch has ended, until all queries have ended or `end_soon` is called.
 
-        PipelineError says which sink it was.
+        If a query fails, raises PipelineError with the name of its sink.
         """
         seen: list[int] = []
         while self._goes_on() and not self._stops.is_set():
@@ -147,14 +149,14 @@ class Run:
             yield self._running
 
     def _look(self) -> list[int]:
-        """The last batch of each, counted."""
+        """Update the totals and return the last batch id of each query."""
         if self._totals is not None:
             for one in self._running:
                 self._totals.take(one.sink.name, one.query)
         return [_last_batch(one.query) for one in self._running]
 
     def _goes_on(self) -> bool:
-        """Whether a query runs. Those whose worker was late do anew; what another failed with is raised."""
+        """Return whether a query runs. Restarts queries whose worker started late; raises any other failure."""
         runs = False
         for number, one in enumerate(self._running):
             if one.query.isActive:
@@ -170,7 +172,7 @@ class Run:
         return runs
 
     def stop(self) -> bool:
-        """Each query at the end of the batch that it is at; whether all of them were, and none had to be cut off."""
+        """Stop every query after its running batch. Returns False if a batch had to be interrupted."""
         drain = Path(self._frames.drain_file)
         drain.touch()
         try:
@@ -197,7 +199,7 @@ class Run:
 
 
 def is_starting(query: StreamingQuery) -> bool:
-    """Whether its sources are still to come."""
+    """Return whether a query has not started its sources yet."""
     return query.isActive and query.status["message"].startswith(STARTS)
 
 

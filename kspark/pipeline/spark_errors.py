@@ -1,4 +1,4 @@
-"""What Spark raises, as one line in a pipeline's terms: without plans, stacks and error classes."""
+"""Turns Spark's exceptions into one line in a pipeline's terms, without plans, stacks and error classes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUERY_LOGGER = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
-# PySpark logs each failed analysis with its Java stack; a pipeline reports it itself.
+# PySpark logs failed analyses with their Java stacks. The pipeline reports them itself.
 ANALYSIS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 UNKNOWN_COLUMN, UNKNOWN_TABLE, UNKNOWN_ROUTINE = "UNRESOLVED_COLUMN", "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE"
 FORMAT = re.compile(r"Failed to find (?:the )?data source: ([\w.-]*\w)")
 JAR = "; if a jar provides it, add the jar to [spark] with spark.jars.packages"
-# That a misspelt one may have meant.
+# Candidates for a misspelt format.
 FORMATS = ("kcli", "kcli-log", "kafka", "console", "parquet", "csv", "json", "orc", "text", "avro", "rate", "noop")
 POSITION = re.compile(r"line (\d+),? pos(?:ition)? (\d+)")
-# What Spark puts before the message itself: error classes, and the ids of the query that failed.
+# Prefixes of Spark's messages: error classes, and the ids of the failed query.
 PREFIXES = re.compile(r"^(?:\[[A-Z][A-Z0-9_.]*\] |Query \[id = [^\]]*\] terminated with exception: )*")
 SQL_STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}.*$", re.DOTALL)
-# Where a message ends and the plan, the SQL or the stack begins.
+# Line prefixes after the message: the plan, the SQL or the stack.
 BEHIND = ("'", "+-", "==", "JVM stacktrace", "\tat ", "at ")
 LIBRARIES = re.compile(r"[/\\](pyspark|py4j)[/\\]")
 TRACEBACK = "Traceback (most recent call last):"
@@ -38,7 +38,7 @@ NAME_OF_FAILURE = re.compile(r"[\w.]*\.(?=\w+(?:Error|Exception|Unreachable|Time
 
 @contextmanager
 def blamed(place: str) -> Iterator[None]:
-    """What goes wrong within is reported with this part of the file, as PipelineError."""
+    """Raise errors within the block as PipelineError that names this part of the file."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -52,7 +52,7 @@ def blamed(place: str) -> Iterator[None]:
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """Has PySpark log no failed analysis."""
+    """Disable PySpark's log of failed analyses."""
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ANALYSIS_LOGGERS]
@@ -67,15 +67,16 @@ def unlogged() -> Iterator[None]:
 
 
 def unlog_query_failures(session: SparkSession) -> None:
-    """Has Spark not log, with its stack, the failure of a query that the pipeline reports itself. What executors log
-    remains: it is where the lines of a failing function are.
+    """Disable Spark's log of failed queries, which the pipeline reports itself.
+
+    Executors still log, because their logs have the lines of a failing function.
     """
     log4j: Any = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     log4j.core.config.Configurator.setLevel(QUERY_LOGGER, log4j.Level.OFF)
 
 
 def brief(error: Exception, names: Iterable[str] = ()) -> str:
-    """`names` are the sources and steps that SQL could have meant."""
+    """Return an exception as one line. `names` are the sources and steps that SQL may refer to."""
     text = str(error)
     condition, parameters = _condition(error)
     if missing := FORMAT.search(text):
@@ -94,13 +95,13 @@ def brief(error: Exception, names: Iterable[str] = ()) -> str:
 
 
 def unknown_table(error: Exception) -> str | None:
-    """The name that SQL selects from and that does not exist; None where that is not what failed."""
+    """Return the unknown name that SQL selects from; None if the error is another one."""
     condition, parameters = _condition(error)
     return unquoted(parameters.get("relationName", "")) if condition == UNKNOWN_TABLE else None
 
 
 def python_failure(error: Exception) -> str:
-    """What a function of the user raised, with its line: the innermost one outside of PySpark."""
+    """Describe an error in the user's function with its innermost line outside of PySpark."""
     from pyspark.errors import PySparkException
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not LIBRARIES.search(frame.filename)]
@@ -122,7 +123,7 @@ def _condition(error: Exception) -> tuple[str, dict[str, str]]:
 
 def _unknown_column(parameters: dict[str, str]) -> str:
     name = unquoted(parameters["objectName"])
-    # Of the columns that there are, the most similar ones.
+    # Spark proposes the most similar columns.
     known = [unquoted(one) for one in parameters.get("proposal", "").split(", ") if one]
     near = hint(name.rpartition(".")[2], known)
     if near:
@@ -131,20 +132,20 @@ def _unknown_column(parameters: dict[str, str]) -> str:
 
 
 def _located(message: str, text: str) -> str:
-    """With the line and the column of the SQL, counted from 1."""
+    """Append the line and column in the SQL, counted from 1, if the text has them."""
     position = POSITION.search(text)
     return f"{message} (line {position[1]}, column {int(position[2]) + 1})" if position else message
 
 
 def _python_cause(text: str) -> str:
-    """Of an error in one of Spark's Python processes: the last line of its traceback, which says what was raised."""
+    """Return the last line of a traceback from one of Spark's Python processes: the exception."""
     lines = text[text.rindex(TRACEBACK) + len(TRACEBACK) :].splitlines()
     raised = next((line for line in lines if line and not line[0].isspace()), "a Python process of Spark failed")
     return NAME_OF_FAILURE.sub("", SQL_STATE.sub("", raised), count=1)
 
 
 def _first_lines(text: str) -> str:
-    """The message, without the plan, the SQL and the stack that follow it."""
+    """Return the message without the plan, the SQL and the stack that follow it."""
     lines = []
     for line in text.strip().splitlines():
         if not line.strip() or line.startswith(BEHIND):

@@ -1,7 +1,7 @@
-"""The topics of a pipeline, looked up in their clusters before Spark starts anything.
+"""Looks up a pipeline's topics in their clusters before Spark starts.
 
-Each cluster is asked once. A topic that a source names must exist. A sink's topic may be missing where the broker
-creates topics (auto.create.topics.enable); a pattern may match none yet: both are warnings.
+Each cluster is asked once. A topic that a source names must exist. Two cases are only warnings: a sink's topic is
+missing and the broker may create it (auto.create.topics.enable), or a pattern does not match a topic yet.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from kspark.pipeline.findings import Findings
     from kspark.source_options import Wanted
 
-# For an answer of the cluster, where the file sets no other.
+# Defaults, if the file sets neither of them.
 TIMEOUTS = {"request.timeout.ms": "10000", "default.api.timeout.ms": "10000"}
 AUTO_CREATES = "auto.create.topics.enable"
 
 
 class _Topics(NamedTuple):
-    """Of one cluster. `creates` is whether a missing topic is created by its first record; None: not known."""
+    """Topics of one cluster.
+
+    `creates` is whether the broker creates a missing topic for its first record; None: unknown.
+    """
 
     servers: str
     partition_counts: dict[str, int]
@@ -60,7 +63,7 @@ def check_topics(pipeline: Pipeline, findings: Findings) -> None:
 
 
 class _Clusters:
-    """Asks each cluster once; several parts of a pipeline mostly use one."""
+    """Asks each cluster once, because several parts of a pipeline often use the same cluster."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -68,7 +71,7 @@ class _Clusters:
         self._unreachable: set[str] = set()
 
     def topics(self, options: Options, place: str) -> _Topics | None:
-        """None where the cluster cannot be asked, which is reported with the first part that uses it."""
+        """Return the cluster's topics; None on failure, which is reported for the first part that uses the cluster."""
         settings = options.of_client()
         servers, key = settings.get(SERVERS), frozenset(settings.items())
         if not servers or servers in self._unreachable:
@@ -103,7 +106,7 @@ def _topics(servers: str, admin: Admin) -> _Topics:
 
 
 def _creates(admin: Admin) -> bool | None:
-    """By the first broker, as these are mostly configured alike; None where it does not say."""
+    """Return auto.create.topics.enable of the first broker, as brokers usually agree; None if it is not known."""
     resources = [ConfigResource(BROKER_RESOURCE, str(broker.id)) for broker in admin.brokers()[:1]]
     try:
         described = succeeded(admin.describe_configs(resources, [AUTO_CREATES]))
