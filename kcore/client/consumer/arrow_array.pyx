@@ -1,12 +1,12 @@
-"""Arrow's C data and stream interfaces over a ColumnSet: the schema of Spark's Kafka source, and no copy.
+"""Arrow's C data and stream interfaces over a ColumnSet, without copying. The schema is that of Spark's Kafka source.
 
     key binary | value binary | topic utf8 | partition int32 | offset int64 | timestamp timestamp[us, UTC]
     timestampType int32 | [headers list<struct<key utf8, value binary>>]
 
-All columns are nullable, as in Spark; key, value, headers and header values have nulls. An exported struct belongs to who
-takes it, children may be moved out of their parent, and `release` may come on any thread: so every array holds the columns
-by itself and letting go takes no GIL. Source: the specifications of the Arrow C data interface, the C stream interface and
-the PyCapsule interface; KafkaRecordToRowConverter of Apache Spark for the schema.
+All columns are nullable, as in Spark. Only key, value, headers and header values contain nulls. An exported struct
+belongs to its consumer. Children may be moved out of their parent, and `release` may be called on any thread. So every
+array holds the columns itself, and releasing needs no GIL. Source: the specifications of the Arrow C data interface,
+the C stream interface and the PyCapsule interface; KafkaRecordToRowConverter of Apache Spark for the schema.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -110,7 +110,7 @@ cdef void release_schema(ArrowSchema* schema) noexcept nogil:
 
 
 cdef bint begin_schema(ArrowSchema* schema, const char* format, const char* name, int64_t children) noexcept nogil:
-    """Fills a zeroed schema, and makes room for its children; the texts are never released."""
+    """Fill a zeroed schema and allocate its children. The texts are static."""
     cdef int64_t i
     schema.format = format
     schema.name = name
@@ -130,7 +130,7 @@ cdef bint begin_schema(ArrowSchema* schema, const char* format, const char* name
 
 
 cdef bint fill_schema(ArrowSchema* schema, bint with_headers) noexcept nogil:
-    """A zeroed schema; what was filled is to be released in any case."""
+    """Fill a zeroed schema. It must be released even if this fails."""
     cdef ArrowSchema* entry
     cdef int64_t i
     if not begin_schema(schema, "+s", "", COLUMNS + with_headers):
@@ -169,7 +169,7 @@ cdef void release_array(ArrowArray* array) noexcept nogil:
 
 cdef bint begin_array(ArrowArray* array, ColumnSet* columns, int64_t length, int64_t null_count, int64_t buffers,
                       int64_t children) noexcept nogil:
-    """Fills a zeroed array, and makes room for its buffers and children."""
+    """Fill a zeroed array and allocate its buffers and children."""
     cdef int64_t i
     array.length = length
     array.null_count = null_count
@@ -206,7 +206,7 @@ cdef bint fill_variable(ArrowArray* array, ColumnSet* columns, const VariableCol
         return False
     array.buffers[0] = column.valid if column.null_count > 0 else NULL
     array.buffers[1] = column.ends
-    # Some readers dereference the data of an array of empty strings.
+    # Some readers dereference the data pointer even if all strings are empty.
     array.buffers[2] = column.data.data if column.data.data != NULL else <uint8_t*>column.ends
     return True
 
@@ -224,7 +224,7 @@ cdef bint fill_headers(ArrowArray* array, ColumnSet* columns) noexcept nogil:
 
 
 cdef bint fill_array(ArrowArray* array, ColumnSet* columns) noexcept nogil:
-    """A zeroed array; what was filled is to be released in any case."""
+    """Fill a zeroed array. It must be released even if this fails."""
     return (
         begin_array(array, columns, columns.rows, 0, 1, COLUMNS + columns.with_headers)
         and fill_variable(array.children[0], columns, &columns.keys, columns.rows)
@@ -257,7 +257,7 @@ cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogi
 
 
 cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
-    """All rows as one array, then the end: a released array."""
+    """Return all rows as one array, then a released array as the end."""
     cdef StreamState* state = <StreamState*>stream.private_data
     cdef ArrowArray empty
     zero_array(&empty)

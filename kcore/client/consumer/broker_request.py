@@ -1,8 +1,8 @@
-"""What a state machine of the consumer wants of a broker; and how long it waits before it asks again (KIP-580).
+"""A request that a state machine of the consumer needs, and the backoff before it is repeated (KIP-580).
 
-The state machines do no I/O: each has `poll(now_ms)`, which gives the requests that are due, and `wake_ms(now_ms)`, the
-time at which it has something to do by itself. Whoever drives it (consumer_network.py, or a simulator) sends them, and
-finishes each exactly once, with the response or with the reason why there is none. Times are monotonic milliseconds.
+The state machines do no I/O. `poll(now_ms)` returns the requests that are due, and `wake_ms` is when the machine next
+has something to do by itself. The driver (consumer_network.py, or a simulator) sends the requests and finishes each
+exactly once, with the response or the error. Times are monotonic milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JITTER = 0.2
 
 
 class BrokerRequest:
-    """`fields` makes the request for the version that both sides speak; without a node any broker may answer."""
+    """`fields` returns the request for the negotiated version. If `node` is None, any broker may answer."""
 
     __slots__ = ("api", "fields", "finish", "max_version", "min_version", "node", "timeout_ms")
 
@@ -54,7 +54,7 @@ class BrokerRequest:
 
 
 class Backoff:
-    """`retry.backoff.ms`, doubled with every failure up to `retry.backoff.max.ms`, give or take a fifth."""
+    """`retry.backoff.ms`, doubled with every failure up to `retry.backoff.max.ms`, with a jitter of 20 %."""
 
     def __init__(self, backoff_ms: float, backoff_max_ms: float, chance: random.Random | None = None) -> None:
         self._backoff_ms = backoff_ms

@@ -1,4 +1,4 @@
-"""The wire errors that a consumer goes by, by name; tests/unit/client/consumer holds them to the one table."""
+"""Error codes that the consumer handles, by name. tests/unit/client/consumer compares them with kcore/errors.py."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ FENCED_MEMBER_EPOCH = 110
 UNRELEASED_INSTANCE_ID = 111
 STALE_MEMBER_EPOCH = 113
 
-# The coordinator is somewhere else, or nowhere at the moment.
+# The coordinator has moved, or is currently unavailable.
 COORDINATOR_LOST = frozenset({COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})

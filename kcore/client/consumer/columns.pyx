@@ -1,12 +1,12 @@
-"""Fetched batches to columns: keys, values, offsets and so on, each in one piece of memory (Arrow's columnar format).
+"""Converts fetched batches to columns: keys, values, offsets etc., each in one piece of memory (Arrow columnar format).
 
-A row is written once, where it stays: lengths become ends, bytes are copied behind those of the row before. A batch's
-records can fill no more than the batch's bytes, so room is made once a batch and the loop over its records asks for none.
-Memory that was written before is several times cheaper than fresh memory, so the columns of results that were let go are
-kept for the next ones, up to POOLED_BYTES_MAX in all.
+A row is written once, in its final place: lengths become ends, and bytes are appended to those of the row before. The
+records of a batch cannot need more room than its bytes, so room is made once per batch, and the loop over the records
+checks nothing. Memory that was written before is several times cheaper than fresh memory. So the columns of released
+results are kept for reuse, up to POOLED_BYTES_MAX in total.
 
-Concurrency: a ColumnSet is filled by one thread; afterwards it never changes, and may be let go on any thread, with or
-without the GIL.
+Concurrency: one thread fills a ColumnSet. Afterwards it is immutable and may be released on any thread, with or without
+the GIL.
 """
 
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -32,7 +32,7 @@ cdef enum:
     SMALLEST_RECORD = 7
     FIRST_ROWS = 1024
     MICROSECONDS = 1000
-    # More columns than this are given back to the system when they are let go.
+    # Columns beyond this total are freed when they are released.
     POOLED_BYTES_MAX = 67108864
 
 cdef kcore_context_pool pool
@@ -56,7 +56,7 @@ cdef ColumnSet* new_column_set(bint for_arrow, bint with_headers) noexcept nogil
     atomic_add_64(&held_sets, 1)
     columns.for_arrow = for_arrow
     columns.with_headers = with_headers
-    # Arrow wants buffers in arrays without rows too.
+    # Arrow needs buffers even in arrays without rows.
     if not make_room(columns, 1, 1):
         release_columns(columns)
         return NULL
@@ -105,7 +105,7 @@ cdef void free_variable(VariableColumn* column) noexcept nogil:
 
 
 cdef int64_t memory_of(const ColumnSet* columns) noexcept nogil:
-    """About what the columns take."""
+    """Approximate memory of the columns, in bytes."""
     cdef size_t data = columns.keys.data.capacity + columns.values.data.capacity + columns.topics.data.capacity
     data += columns.header_names.data.capacity + columns.header_values.data.capacity
     return <int64_t>data + columns.capacity * 41 + columns.header_capacity * 9
@@ -164,7 +164,7 @@ cdef bint make_row_room(ColumnSet* columns, int64_t wanted) noexcept nogil:
     cdef int64_t rows = columns.capacity
     if wanted <= rows:
         return True
-    # A bitmap's last byte is never shared between what was and what is new.
+    # Capacities are multiples of 8, so old and new rows never share a byte of a bitmap.
     wanted = (max(wanted, max(2 * rows, <int64_t>FIRST_ROWS)) + 7) // 8 * 8
     if not (
         grow_variable(&columns.keys, rows, wanted, True)
@@ -203,12 +203,12 @@ cdef bint make_data_room(Bytes* data, size_t more) noexcept nogil:
 
 
 cdef bint make_room(ColumnSet* columns, int64_t more_rows, size_t more_bytes) noexcept nogil:
-    """Room for so many more rows whose keys, values and headers fill so many bytes at most."""
+    """Make room for more rows whose keys, values and headers have at most `more_bytes` bytes."""
     if not (make_row_room(columns, columns.rows + more_rows)
             and make_data_room(&columns.keys.data, more_bytes)
             and make_data_room(&columns.values.data, more_bytes)):
         return False
-    # Header entries are made room for as they come, but an array without any has buffers too.
+    # Room for header entries is made as needed, but arrays without any need buffers, too.
     return not columns.with_headers or make_header_room(columns, columns.header_rows + 1)
 
 
@@ -238,14 +238,14 @@ cdef FetchedStatus take_columns(FetchedPartition* fetched, const uint8_t* topic,
 
 
 cdef inline int64_t rows_of_batch(const ColumnSet* columns, const FetchedPartition* fetched, int64_t limit) noexcept nogil:
-    """How many rows the open batch can bring: no more than its bytes can hold, whatever its head claims."""
+    """Return how many rows the open batch can add: at most what its bytes can hold, whatever its header claims."""
     cdef int64_t possible = <int64_t>(remaining(&fetched.records) // SMALLEST_RECORD)
     return min(min(<int64_t>fetched.records_left, possible), limit - columns.rows)
 
 
 cdef bint fits(const ColumnSet* columns, const FetchedPartition* fetched, size_t topic_size,
                int64_t limit) noexcept nogil:
-    """Ends are of 32 bits: whether the batch's still fit. They always do in empty columns."""
+    """Return whether the batch fits into ends of 32 bits. True for empty columns."""
     cdef size_t payload = remaining(&fetched.records)
     cdef size_t topics = columns.topics.data.size + <size_t>rows_of_batch(columns, fetched, limit) * topic_size
     return columns.rows == 0 or (
@@ -279,14 +279,14 @@ cdef inline int64_t in_microseconds(int64_t ms) noexcept nogil:
 
 
 cdef FetchedStatus take_batch(ColumnSet* columns, FetchedPartition* fetched, int64_t limit) noexcept nogil:
-    """The open batch's records, up to `limit` rows. There is room."""
+    """Append the open batch's records, up to `limit` rows. Room has been made."""
     cdef Cursor cursor = fetched.records
     cdef RecordView view
     cdef int64_t row = columns.rows
     cdef int64_t offset
     cdef int32_t left = fetched.records_left
     cdef int64_t next_offset = fetched.next_offset
-    # In locals, since bytes that are copied might be these very fields for all the compiler knows.
+    # In local variables: the compiler must assume that memcpy changes the struct's fields.
     cdef int64_t* offsets = columns.offsets
     cdef int64_t* timestamps = columns.timestamps
     cdef int32_t* key_ends = columns.keys.ends
@@ -338,7 +338,7 @@ cdef FetchedStatus take_batch(ColumnSet* columns, FetchedPartition* fetched, int
 
 cdef void fill_runs(ColumnSet* columns, int64_t first, const uint8_t* topic, size_t topic_size, int32_t partition,
                     int8_t timestamp_type) noexcept nogil:
-    """What is the same in all rows from `first` on."""
+    """Fill the columns that have the same value in all rows from `first` on."""
     cdef int64_t row
     for row in range(first, columns.rows):
         columns.partitions[row] = partition
@@ -368,7 +368,7 @@ cdef void fill_topics(ColumnSet* columns, int64_t first, const uint8_t* topic, s
 
 
 cdef bint put_headers(ColumnSet* columns, int64_t row, const RecordView* view) noexcept nogil:
-    """A row's headers; False without memory. The record's reader has proved that they fill their bytes."""
+    """Append a row's headers. They are already validated. Returns False if memory cannot be allocated."""
     cdef Cursor cursor
     cdef const uint8_t* data
     cdef int32_t size = 0

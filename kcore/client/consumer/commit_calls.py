@@ -1,4 +1,4 @@
-"""CommitCalls: commits of a consumer's application thread, on request and automatic."""
+"""CommitCalls: the commits that a consumer's application thread makes, on request and automatically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS_GROUP = "To use the group management or offset commit APIs, you must provi
 
 
 class CommitCalls:
-    """`is_automatic`: enable.auto.commit, until it is switched off."""
+    """`is_automatic` is enable.auto.commit until it is switched off."""
 
     def __init__(self, engine: ConsumerEngine, interceptors: ConsumerInterceptors) -> None:
         config = engine.config
@@ -29,7 +29,7 @@ class CommitCalls:
         self.due_ms = now_ms() + self._interval_ms
 
     def begin(self, offsets: Committed | None, deadline_ms: float | None) -> tuple[Committed, Outcome[None]]:
-        """Under the lock: commits `offsets`, or the positions of all partitions."""
+        """Commit `offsets`, or the positions of all partitions. Call this under the lock."""
         engine = self._engine
         if engine.commits is None:
             raise IllegalState(NEEDS_GROUP)
@@ -41,7 +41,7 @@ class CommitCalls:
         return offsets, engine.commits.commit(offsets, deadline_ms)
 
     def begin_automatic(self, deadline_ms: float | None) -> Outcome[None] | None:
-        """Under the lock: commits the positions if commits are automatic and the member may commit."""
+        """Commit the positions if commits are automatic and the member may commit. Call this under the lock."""
         commits = self._engine.commits
         if not self.is_automatic or commits is None:
             return None
@@ -56,13 +56,13 @@ class CommitCalls:
         return outcome
 
     def begin_if_due(self) -> None:
-        """The automatic commit of `poll`."""
+        """Begin the automatic commit of `poll` if it is due."""
         if self.is_automatic and now_ms() >= self.due_ms:
             with self._engine.network.lock:
                 self.begin_automatic(None)
 
     def commit_before_rebalance(self, deadline_ms: float) -> None:
-        """Best effort: a member that was removed may not commit, and others then read some records again."""
+        """Commit on a best-effort basis. A removed member cannot commit; then others read some records again."""
         deadline_ms = min(deadline_ms, now_ms() + self._rebalance_limit_ms)
         with self._engine.network.lock:
             outcome = self.begin_automatic(deadline_ms)
@@ -75,7 +75,7 @@ class CommitCalls:
                 )
 
     def note(self, callback: OnCommit | None, offsets: Committed, error: Exception | None) -> None:
-        """Keeps the result of a commit in the background for `run_callbacks`."""
+        """Store the result of an asynchronous commit for `run_callbacks`."""
         self._engine.commit_results.append((callback, offsets, error))
 
     def _note_automatic(self, offsets: Committed, error: Exception | None) -> None:
@@ -85,7 +85,7 @@ class CommitCalls:
             self._engine.warn("The offsets could not be committed: %s. The next commit includes them", error)
 
     def run_callbacks(self) -> None:
-        """Calls the interceptors and callbacks of the commits that are done."""
+        """Run the interceptors and callbacks of finished asynchronous commits."""
         results = self._engine.commit_results
         while results:
             callback, offsets, error = results.pop(0)

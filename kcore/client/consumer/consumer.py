@@ -1,14 +1,14 @@
-"""Consumer: reads topics, alone or as a member of a group. Kafka's consumer in Python.
+"""Consumer: reads topics, alone or as a member of a consumer group.
 
     with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "billing"}) as consumer:
         consumer.subscribe(["orders"])
         for record in consumer:
             ...
 
-One application thread uses a consumer; only `wakeup` may be called from any thread. The application's thread does no
-I/O: a network thread fetches ahead without the GIL, and a background thread sends heartbeats, metadata requests and
-commits (see consumer_engine.py). The application still has to call `poll` every `max.poll.interval.ms`. Callbacks of
-rebalances and commits run within the calls of the application's thread. Times are milliseconds.
+A consumer is used by one application thread. Only `wakeup` may be called from any thread. The application's thread does
+no I/O. A network thread fetches ahead without the GIL. A background thread sends heartbeats, metadata requests and
+commits (see consumer_engine.py). The application must still call `poll` every `max.poll.interval.ms`. Callbacks of
+rebalances and commits run on the application's thread, within its calls. Times are in milliseconds.
 Source: KafkaConsumer of Kafka 4.
 """
 
@@ -53,7 +53,11 @@ ITERATION_MS = 1_000.0
 
 
 class Consumer:
-    """Configurations have Kafka's names, or are keywords with underscores: `Consumer(bootstrap_servers=...)`."""
+    """Configurations have Kafka's names, or are keywords with underscores: `Consumer(bootstrap_servers=...)`.
+
+    Times are in milliseconds. If `timeout_ms` is None, a call waits up to `default.api.timeout.ms`, then raises
+    ClientTimeout.
+    """
 
     def __init__(self, config: ConsumerConfig | Mapping[str, Any] | None = None, **keywords: Any) -> None:
         """Raises ConfigException for an invalid configuration. Does not wait for a connection."""
@@ -97,11 +101,11 @@ class Consumer:
         return now_ms() + (self._api_timeout_ms if timeout_ms is None else timeout_ms)
 
     def wakeup(self) -> None:
-        """Ends the present or the next waiting call with Woken. Any thread may call it."""
+        """Make the current or next waiting call raise Woken. Any thread may call this."""
         self._engine.wakeup()
 
     def forget_wakeup(self) -> None:
-        """Takes back a `wakeup` that has not ended a call yet."""
+        """Cancel a `wakeup` that has not ended a call yet."""
         self._engine.forget_wakeup()
 
     # Subscribing
@@ -111,9 +115,9 @@ class Consumer:
         topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Subscribes to topics: from the next `poll` on, the group assigns their partitions to its members.
+        """Subscribe to topics. From the next `poll` on, the group assigns their partitions to its members.
 
-        `topics` are names; or a compiled pattern that matches whole names, also of topics that are created later; or,
+        `topics` is a list of names, a compiled pattern that must match whole names (also of topics created later), or,
         with the consumer protocol, a SubscriptionPattern that the broker matches. An empty list unsubscribes.
         """
         if self._membership is None:
@@ -154,7 +158,10 @@ class Consumer:
             self._subscriptions.subscribe(names)
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Reads exactly these partitions, outside the group's rebalances, from the committed offsets or a reset."""
+        """Read exactly these partitions, without group rebalances.
+
+        Reading starts at the committed offsets, or where `auto.offset.reset` says.
+        """
         wanted = [TopicPartition(*partition) for partition in partitions]
         if not wanted:
             self.unsubscribe()
@@ -171,7 +178,7 @@ class Consumer:
             self._leave()
 
     def unsubscribe(self) -> None:
-        """Drops the assignment and leaves the group."""
+        """Drop the assignment and leave the group."""
         self._enter()
         try:
             self._give_up("the consumer unsubscribed from all topics", is_closing=False)
@@ -208,7 +215,7 @@ class Consumer:
     # Reading
 
     def poll(self, timeout_ms: float = 0.0) -> list[ConsumerRecord]:
-        """The next records, at most `max.poll.records`. Waits up to `timeout_ms` for the first; empty without any."""
+        """Return the next records, at most `max.poll.records`. Waits up to `timeout_ms` for the first one."""
         records: list[ConsumerRecord] = self._poll(
             timeout_ms, lambda: self._fetcher.take_records(self._max_poll_records, 0)
         )
@@ -219,7 +226,7 @@ class Consumer:
     def poll_columns(
         self, timeout_ms: float = 0.0, *, max_records: int | None = None, include_headers: bool = False
     ) -> RecordColumns:
-        """The next records as NumPy columns, without an object for each. No rows if none arrived in time."""
+        """Return the next records as NumPy columns, without an object per record. No rows if none arrived in time."""
         return self._poll(
             timeout_ms, lambda: self._fetcher.take_columns(max_records, 0, include_headers=include_headers)
         )
@@ -227,11 +234,11 @@ class Consumer:
     def poll_arrow(
         self, timeout_ms: float = 0.0, *, max_records: int | None = None, include_headers: bool = False
     ) -> RecordColumns:
-        """The next records for Arrow: `pyarrow.table(...)`, polars and others read them by the C data interface."""
+        """Return the next records for Arrow. `pyarrow.table(...)`, polars and others read the C data interface."""
         return self._poll(timeout_ms, lambda: self._fetcher.take_arrow(max_records, 0, include_headers=include_headers))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Records as they arrive, without an end."""
+        """Yield records as they arrive, endlessly."""
         while not self._is_closed:
             yield from self.poll(ITERATION_MS)
 
@@ -268,7 +275,7 @@ class Consumer:
         return float(max(0.0, min(remaining_ms, self._commits.due_ms - now_ms())))
 
     def _attend(self) -> None:
-        """Raises errors, calls callbacks and begins commits that are due."""
+        """Raise pending errors, run due callbacks and begin due automatic commits."""
         membership = self._membership
         now = now_ms()
         if membership is not None and self._subscriptions.is_auto_assigned:
@@ -330,7 +337,7 @@ class Consumer:
             self._user = user
 
     def enforce_rebalance(self, reason: str = "rebalance enforced by user") -> None:
-        """Makes the group rebalance with the next `poll` (KIP-568). No effect with the consumer protocol."""
+        """Make the group rebalance with the next `poll` (KIP-568). No effect with the consumer protocol."""
         if self._membership is None:
             raise IllegalState(NEEDS_GROUP)
         if isinstance(self._membership, ConsumerCoordinator):
@@ -339,7 +346,7 @@ class Consumer:
             self._network.wake()
 
     def group_metadata(self) -> GroupMetadata:
-        """This member's present identity, for `Producer.send_offsets_to_transaction`."""
+        """Return this member's current identity, for `Producer.send_offsets_to_transaction`."""
         if self._membership is None:
             raise IllegalState(NEEDS_GROUP)
         with self._network.lock:
@@ -348,7 +355,7 @@ class Consumer:
     # Pausing and seeking
 
     def pause(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Stops reading these partitions until `resume`. Records that were fetched already are kept."""
+        """Stop returning records of these partitions until `resume`. Records already fetched are kept."""
         self._change(lambda: self._subscriptions.pause([TopicPartition(*p) for p in partitions]))
 
     def resume(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
@@ -371,7 +378,7 @@ class Consumer:
             self._leave()
 
     def seek(self, partition: TopicPartition | tuple[str, int], offset: int | OffsetAndMetadata) -> None:
-        """Moves an assigned partition: the next record read is the one at `offset`, or the first one after it."""
+        """Move an assigned partition. The next record read is the first one at or after `offset`."""
         found = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
         if found.offset < 0:
             raise InvalidSetting(f"seek offset must not be a negative number: {found.offset}")
@@ -384,7 +391,7 @@ class Consumer:
         self._change(act)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition | tuple[str, int]] = ()) -> None:
-        """Moves to the first records, with the next `poll` or `position`. Default: all assigned partitions."""
+        """Move to the first records at the next `poll` or `position`. Default: all assigned partitions."""
         self._seek_by_reset(partitions, TO_EARLIEST)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition | tuple[str, int]] = ()) -> None:
@@ -406,7 +413,7 @@ class Consumer:
         *,
         timeout_ms: float | None = None,
     ) -> None:
-        """Moves to the first record at or after a time in each partition; to the end without such a record."""
+        """Move to the first record at or after a time in each partition, or to the end if there is none."""
         wanted = [TopicPartition(*partition) for partition in partitions] or self.assignment
         found = self.offsets_for_times(dict.fromkeys(wanted, timestamp_ms), timeout_ms=timeout_ms)
         without = [partition for partition in wanted if found.get(partition) is None]
@@ -417,7 +424,7 @@ class Consumer:
             self.seek_to_end(without)
 
     def position(self, partition: TopicPartition | tuple[str, int], *, timeout_ms: float | None = None) -> int:
-        """The offset of the next record that `poll` returns of this partition."""
+        """Return the offset of the next record that `poll` returns from this partition."""
         where = TopicPartition(*partition)
         deadline_ms = self._deadline(timeout_ms)
         self._enter()
@@ -440,7 +447,10 @@ class Consumer:
             self._leave()
 
     def current_lag(self, partition: TopicPartition | tuple[str, int]) -> int | None:
-        """Offsets between the position and the end in the last fetch response; None before the first (KIP-695)."""
+        """Return the offsets between the position and the end in the last fetch response (KIP-695).
+
+        Returns None before the first response.
+        """
         where = TopicPartition(*partition)
         with self._network.lock:
             _, high_watermark, stable = self._fetcher.watermarks().get(where, (-1, -1, -1))
@@ -457,9 +467,9 @@ class Consumer:
         *,
         timeout_ms: float | None = None,
     ) -> None:
-        """Commits and waits. Default: the positions; `offsets` are those of the next records to read.
+        """Commit and wait. Default: the current positions. `offsets` are those of the next records to read.
 
-        Raises CommitFailed after the group has removed this member, RebalanceInProgress during a rebalance.
+        Raises CommitFailed if the group has removed this member, and RebalanceInProgress during a rebalance.
         """
         self._enter()
         try:
@@ -477,7 +487,7 @@ class Consumer:
         offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
         callback: OnCommit | None = None,
     ) -> None:
-        """Commits without waiting and without retries. A later call runs `callback(offsets, error)`."""
+        """Commit without waiting and without retries. A later call of the consumer runs `callback(offsets, error)`."""
         self._enter()
         try:
             with self._network.lock:
@@ -490,7 +500,7 @@ class Consumer:
     def committed(
         self, partitions: Iterable[TopicPartition | tuple[str, int]], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """The group's committed offset of each partition; None without one."""
+        """Return the group's committed offset of each partition; None if there is none."""
         commits = self._engine.commits
         if commits is None:
             raise IllegalState(NEEDS_GROUP)
@@ -509,7 +519,7 @@ class Consumer:
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after a time in milliseconds, per partition; None without one (KIP-79)."""
+        """Return the first record at or after a time in milliseconds, per partition; None if there is none (KIP-79)."""
         if any(timestamp < 0 for timestamp in timestamps.values()):
             raise InvalidSetting("a timestamp must not be negative. Pass milliseconds since 1970")
         return self._offsets_at(timestamps, timeout_ms)
@@ -517,14 +527,14 @@ class Consumer:
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each partition."""
+        """Return the first offset of each partition."""
         found = self._offsets_at(dict.fromkeys(partitions, EARLIEST_TIMESTAMP), timeout_ms)
         return {partition: where.offset for partition, where in found.items() if where is not None}
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last readable record of each partition."""
+        """Return the offset after the last readable record of each partition."""
         found = self._offsets_at(dict.fromkeys(partitions, LATEST_TIMESTAMP), timeout_ms)
         return {partition: where.offset for partition, where in found.items() if where is not None}
 
@@ -543,13 +553,13 @@ class Consumer:
             self._leave()
 
     def connection_states(self) -> list[ConnectionState]:
-        """The state of each connection, from any thread."""
+        """Return the state of each connection. Any thread may call this."""
         from kcore.client.network.connection_state import connection_states
 
         return connection_states(self._engine.client)
 
     def partitions_for(self, topic: str, *, timeout_ms: float | None = None) -> list[TopicPartition]:
-        """The partitions of a topic; none if it does not exist and the broker does not create it."""
+        """Return the partitions of a topic; an empty list if it does not exist and the broker does not create it."""
         deadline_ms = self._deadline(timeout_ms)
         self._enter()
         try:
@@ -570,7 +580,7 @@ class Consumer:
     # Closing
 
     def close(self, timeout_ms: float = CLOSE_MS) -> None:
-        """Commits if commits are automatic, leaves the group and closes the connections, within `timeout_ms`."""
+        """Commit if commits are automatic, leave the group and close the connections, within `timeout_ms`."""
         if self._is_closed:
             return
         self._enter()
@@ -589,7 +599,7 @@ class Consumer:
             self._interceptors.close()
 
     def _finish(self, deadline_ms: float) -> None:
-        """Waits for the responses to commits and to the request that leaves the group."""
+        """Wait for the responses to commits and to the request that leaves the group."""
         commits = self._engine.commits
         self._network.wake()
         while now_ms() < deadline_ms and self._network.failure is None:
@@ -604,7 +614,7 @@ class Consumer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        """Closes the consumer. After an error it does not commit: records may not have been processed."""
+        """Close the consumer. After an error it does not commit, because records may not have been processed."""
         if kind is not None and not issubclass(kind, (KeyboardInterrupt, GeneratorExit)):
             self._commits.is_automatic = False
         self.close()

@@ -3,12 +3,12 @@
     UNJOINED -> PREPARING -> JOINING -> SYNCING -> ASSIGNING -> STABLE
                     ^__________________________________________|    something changed: join again
 
-PREPARING and ASSIGNING wait for the application, which carries out callbacks from within `poll`; the others wait for
-the coordinator. Eager members give everything up before they join; cooperative ones (KIP-429) keep what they own, give
-up what the new generation takes from them, and then join once more. A static member (KIP-345) does not leave; it is
-expected back under the same `group.instance.id`, and whoever else takes that ends it.
+PREPARING and ASSIGNING wait for the application, which runs callbacks within `poll`. The other states wait for the
+coordinator. Eager members revoke all partitions before they join. Cooperative members (KIP-429) keep their partitions,
+revoke those that the new generation assigns to others, and join once more. A static member (KIP-345) does not leave,
+because it is expected back with the same `group.instance.id`. Another consumer that joins with this id fences it.
 
-Answers count only for the generation that they were asked in. Facts: Kafka's AbstractCoordinator and
+A response counts only if the generation has not changed since its request. Source: Kafka's AbstractCoordinator and
 ConsumerCoordinator. Driven under the consumer's lock; see broker_request.py.
 """
 
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from kcore.protocol.apis import Api
     from kcore.protocol.message import Message
 
-# How much longer than the rebalance itself the answer to JoinGroup may take.
+# How much longer than the rebalance timeout the response to JoinGroup may take.
 JOIN_GRACE_MS = 5_000
-# From this version of LeaveGroup on several members may leave at once (KIP-345), and say why (KIP-800).
+# From this version on, LeaveGroup has a list of members (KIP-345); from the next one on, also a reason (KIP-800).
 FIRST_LEAVE_OF_MANY = 3
 FIRST_LEAVE_WITH_REASON = 5
-# From these versions on a member may say that it is static (KIP-345).
+# First versions that have a group.instance.id (KIP-345).
 FIRST_STATIC_VERSIONS = {apis.JOIN_GROUP.key: 5, apis.SYNC_GROUP.key: 3, apis.HEARTBEAT.key: 3}
 
 
@@ -69,7 +69,7 @@ class MemberState(Enum):
 
 
 class ConsumerCoordinator(GroupMember):
-    """The classic protocol's member."""
+    """A member under the classic protocol."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ConsumerCoordinator(GroupMember):
     ) -> None:
         super().__init__(settings, subscriptions, metadata, lookup)
         self._assignors = {assignor.name: assignor for assignor in assignors}
-        # Only what all assignors can do counts: members may vote for any of them.
+        # Cooperative only if all assignors are: the group may choose any of them.
         self.is_cooperative = all(assignor.is_cooperative for assignor in assignors)
         self._heartbeat = Heartbeat(
             settings.heartbeat_interval_ms, settings.session_timeout_ms, settings.rebalance_timeout_ms
@@ -102,7 +102,7 @@ class ConsumerCoordinator(GroupMember):
         self._last_generation = NO_GENERATION
         self._is_out = False
 
-    # What others ask
+    # Queries
 
     @property
     def group_metadata(self) -> GroupMetadata:
@@ -173,7 +173,7 @@ class ConsumerCoordinator(GroupMember):
             return 0.0
         if self.is_fatal or not self._subscriptions.is_auto_assigned or self._is_out:
             return NEVER_MS
-        # Whatever is waited for here has a time of its own: to look again before would be to do nothing but that.
+        # Waits for the coordinator or for metadata have timers elsewhere. Waking earlier would be a busy loop.
         is_held = self._lookup.node is None or self._awaits_matches
         if self.state is MemberState.JOINING:
             if self._in_flight:
@@ -262,11 +262,11 @@ class ConsumerCoordinator(GroupMember):
 
     @property
     def _awaits_matches(self) -> bool:
-        """Whether it is not known yet which topics its pattern matches."""
+        """Whether the topics that match the pattern are not known yet."""
         return self._subscriptions.type is SubscriptionType.PATTERN and not self._metadata.version
 
     def _described(self, assignor: Assignor) -> Member:
-        """This member, as its subscription says it."""
+        """This member as described by its subscription."""
         owned = tuple(self._subscriptions.assigned) if self.is_cooperative else ()
         generation = self.generation_id if self.has_generation else NO_GENERATION
         return Member(
@@ -313,7 +313,7 @@ class ConsumerCoordinator(GroupMember):
     # Leading
 
     def _lead(self, joined: Message) -> None:
-        """Assigns, as soon as the cluster has said what it knows of everybody's topics."""
+        """Compute the assignment once the metadata of all members' topics is known."""
         members = {
             member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
             for member in joined.members
@@ -327,8 +327,8 @@ class ConsumerCoordinator(GroupMember):
         assignor = self._assignors[self.protocol_name]
         existing = {topic: racks for topic, racks in self._led_topics.items() if racks is not None}
         if getattr(joined, "skip_assignment", False):
-            # A static leader that came back: the assignment that the coordinator has stands (KIP-814), unless topics
-            # changed while nobody watched them. That shows in the leader's own part, as far as assignors repeat.
+            # A static leader has returned. The coordinator's assignment stays valid (KIP-814), unless topics changed
+            # meanwhile. With a deterministic assignor, that shows as a difference in the leader's own part.
             if not assignor.is_sticky:
                 self._expected = frozenset(assignor.assign(members, existing)[self.member_id])
             self._sync([])
@@ -388,7 +388,7 @@ class ConsumerCoordinator(GroupMember):
         self.rebalances += 1
         self.state = MemberState.ASSIGNING
         if any(partition.topic not in self._subscriptions.topics for partition in assigned):
-            # The subscription changed while the group was joining: this is for the old one.
+            # The subscription changed while the group was joining. This assignment is for the old one.
             self.request_rejoin("the assignment does not match the subscription")
             assigned = [p for p in assigned if p.topic in self._subscriptions.topics]
         expected, self._expected = self._expected, None
@@ -406,7 +406,7 @@ class ConsumerCoordinator(GroupMember):
     # Refusals
 
     def _refused(self, node: Node | None, code: int, now_ms: float, what: str) -> None:
-        """JoinGroup, SyncGroup or Heartbeat was refused: what this member is from now on, and what it does next."""
+        """Handle an error of JoinGroup, SyncGroup or Heartbeat: set the new state and decide what to do next."""
         if code in codes.COORDINATOR_LOST:
             self._lookup.lost(node)
             self._backoff.failed(now_ms)
@@ -427,13 +427,13 @@ class ConsumerCoordinator(GroupMember):
             self._fail(broker_error(code, f"group {self._settings.group_id}"))
 
     def _join_again(self) -> None:
-        """With the same member id, and without giving up again what was given up before."""
+        """Join again with the same member id, without revoking partitions again."""
         if self.state in (MemberState.JOINING, MemberState.SYNCING):
             self._led = None
             self.state = MemberState.JOINING
 
     def _reset_generation(self, *, forget_member: bool, reason: str) -> None:
-        """No member of the present generation any more: what is owned is lost, unless it was given up already."""
+        """Leave the generation. Owned partitions are lost unless they are already revoked."""
         self.generation_id = NO_GENERATION
         if forget_member:
             self.member_id = ""
@@ -500,7 +500,7 @@ class ConsumerCoordinator(GroupMember):
     # Leaving
 
     def leave(self, reason: str, *, is_closing: bool = False) -> None:
-        """Gives the partitions free at once, unless the member is static: then its place is kept for it."""
+        """Leave the group, which frees the partitions at once. A static member keeps its place."""
         self._leave(reason)
         self._reset_generation(forget_member=True, reason=reason)
         self._last_assignment, self._last_generation = (), NO_GENERATION

@@ -1,10 +1,10 @@
-"""ConsumerEngine: the parts of a Consumer, and the rounds of its background thread.
+"""ConsumerEngine: creates the parts of a Consumer, and runs the rounds of its background thread.
 
     Fetcher (network thread)     fetches ahead, without the GIL
     ConsumerNetwork (background) drives the state machines: metadata, offsets, membership, positions, commits
-    application                  waits here for outcomes, and takes what the rounds left: errors and commit results
+    application                  waits here for outcomes, and takes errors and commit results of the rounds
 
-Concurrency: the machines are used under `network.lock` only. `wakeup` may be called from any thread.
+Concurrency: the state machines are used under `network.lock` only. `wakeup` may be called from any thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 class ConsumerEngine:
-    """Without a group.id there is no membership, no lookup and no commits."""
+    """The parts of a consumer. Without a group.id there is no membership, no coordinator lookup and no commits."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         self.config = config
@@ -88,7 +88,7 @@ class ConsumerEngine:
             self.fetcher, self.subscriptions, self.metadata, self.network.slot, config["metadata.max.age.ms"]
         )
         self.metadata.on_recreated = self.fetches.forget_topic_ids
-        # For the application's thread: errors to raise, and results of commits that nobody waits for.
+        # For the application's thread: errors to raise, and results of asynchronous commits.
         self.errors: list[Exception] = []
         self.commit_results: list[tuple[OnCommit | None, Committed, Exception | None]] = []
         self.changed = Wakeup()
@@ -102,7 +102,7 @@ class ConsumerEngine:
 
         config = self.config
         return ConsumerMetadata(
-            # The generator of the random module belongs to the application.
+            # The random module's own generator belongs to the application, which may seed it.
             Metadata(MetadataSettings.of(config), Random().random),
             self.subscriptions,
             exclude_internal_topics=config["exclude.internal.topics"],
@@ -124,7 +124,7 @@ class ConsumerEngine:
     # The background thread
 
     def start(self) -> None:
-        """Starts the network thread and the background thread."""
+        """Start the network thread and the background thread."""
         self.fetcher.start()
         self._thread.start()
         self.fetcher.wake_by(self.network.replies.descriptor)
@@ -144,12 +144,12 @@ class ConsumerEngine:
         self.network.drive(self._before_round, plain, wake_times, self._after_round, self._wake_application)
 
     def _before_round(self, now: float) -> None:
-        """Under the lock: the machines get the reader's positions and the fetcher's events."""
+        """Called under the lock. Passes the reader's positions and the fetcher's events to the state machines."""
         self.fetches.pull()
         self.fetches.take_events()
 
     def _after_round(self, now: float) -> None:
-        """Under the lock: the machines' decisions go to the fetcher, their errors to the application."""
+        """Called under the lock. Passes the state machines' decisions to the fetcher, and errors to the application."""
         self.fetches.push()
         for source in (self.offsets, self.fetches, self._lookup):
             if source is not None and source.error is not None:
@@ -173,7 +173,7 @@ class ConsumerEngine:
         return has_news or self.subscriptions.has_failure or bool(self.errors or self.commit_results)
 
     def close(self) -> None:
-        """Ends both threads and closes the connections."""
+        """End both threads and close the connections."""
         self.network.close()
         self._thread.close()
         self.network.take_leavings()
@@ -182,7 +182,7 @@ class ConsumerEngine:
     # The application's thread
 
     def wait(self, outcome: Outcome[Value], deadline_ms: float) -> Value:
-        """The outcome's value; ClientTimeout at the deadline. Signals and `wakeup` end the wait."""
+        """Return the outcome's value. Raises ClientTimeout at the deadline. Signals and `wakeup` end the wait."""
         self.network.wake()
         while not outcome.is_done:
             remaining_ms = deadline_ms - now_ms()
@@ -193,13 +193,13 @@ class ConsumerEngine:
             return outcome.take()
 
     def wait_for_change(self, timeout_ms: float) -> None:
-        """Waits for the end of a round."""
+        """Wait for the end of a round, at most `timeout_ms`."""
         self.raise_if_interrupted()
         self.changed.wait_for(timeout_ms)
         self.raise_if_interrupted()
 
     def raise_if_interrupted(self) -> None:
-        """Raises the error that ends every wait: Woken, or a defect of the background thread."""
+        """Raise Woken after `wakeup`, or ClientError if the background thread has failed."""
         failure = self.network.failure
         if failure is not None:
             raise ClientError(
@@ -210,28 +210,28 @@ class ConsumerEngine:
             raise Woken("wakeup() was called")
 
     def raise_errors(self) -> None:
-        """Raises the next error of the background thread. Positions are looked up again with the next `poll`."""
+        """Raise the next error of the background thread. Positions are looked up again at the next `poll`."""
         if not self.errors and not self.subscriptions.has_failure:
             return
         with self.network.lock:
             error = self.errors.pop(0) if self.errors else self.subscriptions.take_failure()
             if error is None:
                 return
-            # The application handles the error before the next attempt.
+            # The next attempt waits until the application has handled the error and polls again.
             self.positions.is_wanted = False
         raise error
 
     def wakeup(self) -> None:
-        """Ends the present or the next waiting call with Woken."""
+        """Make the current or next waiting call raise Woken."""
         self._is_woken = True
         self._wake_application()
 
     def forget_wakeup(self) -> None:
-        """Takes back a `wakeup` that has not ended a call yet."""
+        """Cancel a `wakeup` that has not ended a call yet."""
         self._is_woken = False
 
     def warn(self, text: str, *arguments: object) -> None:
-        """Logs a warning with the client.id."""
+        """Log a warning with the client.id."""
         from kcore.logger import get_logger
 
         get_logger("kcore.client.consumer").warn(f"[{self.config['client.id']}] {text}", *arguments)

@@ -1,4 +1,4 @@
-"""What a consumer raises besides brokers' answers and what every client raises (kcore.client.errors)."""
+"""Errors of the consumer, in addition to brokers' errors and those of every client (kcore.client.errors)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class IllegalState(ClientError, RuntimeError):
-    """A call that the consumer's state does not allow; it changes nothing."""
+    """The consumer's state does not allow this call. It has changed nothing."""
 
 
 class Woken(ClientError):
-    """`wakeup` was called; the call that it ended changed nothing."""
+    """`wakeup` was called. The call that it ended has changed nothing."""
 
 
 class CommitFailed(ClientError):
-    """The offsets were not committed: the group gave this member's partitions to others."""
+    """The offsets were not committed, because the group gave this member's partitions to other members."""
 
     def __init__(self, group_id: str) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class CommitFailed(ClientError):
 
 
 class RebalanceInProgress(ClientError):
-    """The offsets were not committed: the group is rebalancing. After the next `poll` they may be committed again."""
+    """The offsets were not committed, because the group is rebalancing. Call `poll`, then commit again."""
 
     def __init__(self, group_id: str) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class RebalanceInProgress(ClientError):
 
 
 class NoOffsetForPartition(ClientError):
-    """Nothing is committed, and auto.offset.reset is none."""
+    """No offset is committed, and auto.offset.reset is none."""
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
         self.partitions = frozenset(partitions)
@@ -52,7 +52,7 @@ class NoOffsetForPartition(ClientError):
 
 
 class OffsetOutOfRange(ClientError):
-    """The log has not, or no longer, what was to be read, and auto.offset.reset is none."""
+    """The log does not contain the offset to read, or no longer does, and auto.offset.reset is none."""
 
     def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
         self.offsets = dict(offsets)
@@ -61,9 +61,9 @@ class OffsetOutOfRange(ClientError):
 
 
 class LogTruncated(ClientError):
-    """Records that were read are gone from the log (an unclean election), and auto.offset.reset is none (KIP-320).
+    """Records that were read no longer exist (unclean leader election), and auto.offset.reset is none (KIP-320).
 
-    `divergent` has where the log now differs from what was read, for each partition for which that is known.
+    `divergent` is the offset from which the log differs, for each partition where it is known.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LogTruncated(ClientError):
 
 
 class FencedInstance(ClientError):
-    """Another consumer has taken this member's `group.instance.id` (KIP-345); this one is over."""
+    """Another consumer has joined with this member's `group.instance.id` (KIP-345). This one cannot continue."""
 
     def __init__(self, group_id: str, instance_id: str | None) -> None:
         super().__init__(

@@ -1,18 +1,19 @@
 """A member of a group under the consumer protocol (KIP-848): one request, ConsumerGroupHeartbeat. No I/O.
 
     UNSUBSCRIBED -> JOINING -> STABLE <-> RECONCILING -> ACKNOWLEDGING -> STABLE
-                       ^__________ FENCED <- (told that it is no member any more)
+                       ^__________ FENCED <- (the coordinator reports that it is not a member any more)
                        ^__________ STALE  <- (the application has not called poll() for max.poll.interval.ms: it left)
 
-The coordinator decides who has what, and tells each member its own. A member gives up what is no longer its own, takes
-what is new, both with callbacks that the application carries out from within `poll`, and says with the next heartbeat
-what it has now: only then is what it gave up given to others. Epoch 0 joins, -1 leaves, -2 leaves for a while (static
-members). What has not changed since the last heartbeat that arrived is left out of the next one.
+The coordinator computes the assignment and sends each member its part. A member revokes partitions that are no longer
+assigned to it and takes new ones, both with callbacks that the application runs within `poll`. Its next heartbeat lists
+the partitions it owns. Only then does the coordinator assign the revoked partitions to others. Epoch 0 joins, -1
+leaves, -2 leaves temporarily (static members). A heartbeat omits fields that have not changed since the last one that
+was acknowledged.
 
-Assignments name topics by their ids, commits by their names: where a topic is taken away as a whole, metadata is asked
-first whether it is still the same one, so that what was read of a topic that was deleted is not committed to one that
-was made anew under its name.
-Facts: Kafka's ConsumerMembershipManager and ConsumerHeartbeatRequestManager.
+Assignments have topic ids, commits have topic names. If all partitions of a topic are revoked, the member first checks
+in new metadata that its name still has the same id. Otherwise the offsets of a deleted topic would be committed to a
+topic that was re-created with its name.
+Source: Kafka's ConsumerMembershipManager and ConsumerHeartbeatRequestManager.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ JOINED = frozenset({ConsumerState.STABLE, ConsumerState.RECONCILING, ConsumerSta
 
 
 class ConsumerMembership(GroupMember):
-    """The consumer protocol's member."""
+    """A member under the consumer protocol."""
 
     def __init__(
         self,
@@ -74,26 +75,26 @@ class ConsumerMembership(GroupMember):
     ) -> None:
         super().__init__(settings, subscriptions, metadata, lookup)
         self.state = ConsumerState.UNSUBSCRIBED
-        # The member makes its id itself and keeps it for its life (KIP-1082).
+        # The member generates its id and keeps it for its lifetime (KIP-1082).
         self.member_id = uuid.to_text(uuid.random_uuid())
         self.member_epoch = JOIN_EPOCH
-        # Each joining begins a life; answers of an earlier one are passed over.
+        # Incremented by each join and leave. Responses to requests from before are ignored.
         self._life = 0
         self._is_in_flight = False
         self._due_ms = 0.0
         self._interval_ms = float(settings.heartbeat_interval_ms)
         self._poll_due_ms = NEVER_MS
-        # What the coordinator knows, by field of the request.
+        # The fields that the coordinator has acknowledged, by name.
         self._told: dict[str, Any] = {}
         self._target: dict[bytes, list[int]] | None = None
         self._reconciled: frozenset[TopicPartition] = frozenset()
-        # Whether the coordinator was told what is owned since it said what is to be.
+        # Whether the coordinator has acknowledged the owned partitions since it sent the target assignment.
         self._is_acknowledged = True
-        # The ids of the topics that it has partitions of, by name; and since which query metadata has to confirm them.
+        # The ids of the assigned topics by name, and the metadata query whose successors may confirm them.
         self._topic_ids: dict[str, bytes] = {}
         self._asked_metadata: int | None = None
 
-    # What others ask
+    # Queries
 
     @property
     def group_metadata(self) -> GroupMetadata:
@@ -109,7 +110,7 @@ class ConsumerMembership(GroupMember):
         return self.state in (ConsumerState.JOINING, ConsumerState.FENCED)
 
     def commit_refused(self, metadata: GroupMetadata, code: int) -> None:
-        """The coordinator knows this member by another epoch, or no more: the next heartbeat tells which."""
+        """The coordinator has another epoch for this member, or has removed it. The next heartbeat shows which."""
         if code == codes.FENCED_INSTANCE_ID:
             self._fail(FencedInstance(self._settings.group_id, self._settings.instance_id))
         elif metadata.member_id == self.member_id:
@@ -184,11 +185,11 @@ class ConsumerMembership(GroupMember):
 
     @property
     def _has_news(self) -> bool:
-        """Whether the subscription is another than the coordinator knows."""
+        """Whether the subscription differs from what the coordinator knows."""
         return any(self._told.get(name) != value for name, value in self._subscription().items())
 
     def _fields(self) -> dict[str, Any]:
-        """Everything that there is to say of this member."""
+        """All fields that describe this member."""
         settings = self._settings
         fields = self._subscription()
         fields |= {"rack_id": settings.rack or None, "rebalance_timeout_ms": settings.rebalance_timeout_ms}
@@ -260,7 +261,7 @@ class ConsumerMembership(GroupMember):
         self.member_epoch = response.member_epoch
         if response.assignment is not None:
             target = {bytes(t.topic_id): list(t.partitions) for t in response.assignment.topic_partitions}
-            # Brokers before 4 repeat the assignment whenever they are told what is owned.
+            # Brokers before 4 repeat the assignment in response to each heartbeat with owned partitions.
             self._is_acknowledged = asked_in is ConsumerState.ACKNOWLEDGING and target == self._target
             self._target = target
             self._asked_metadata = None
@@ -275,7 +276,7 @@ class ConsumerMembership(GroupMember):
         if isinstance(error, UnsupportedByBroker):
             self._fail(error)
             return
-        # Whether the coordinator has heard it is not known: everything is said again.
+        # The coordinator may have missed the heartbeat, so the next one has all fields.
         self._told.clear()
         self._lookup.lost(node)
         self._backoff.failed(now_ms)
@@ -306,7 +307,7 @@ class ConsumerMembership(GroupMember):
         self.member_epoch = JOIN_EPOCH
         self._subscriptions.await_revocation(self._subscriptions.assigned)
 
-    # Joining and being thrown out
+    # Joining and fencing
 
     def _join(self) -> None:
         self._life += 1
@@ -326,7 +327,7 @@ class ConsumerMembership(GroupMember):
         self._lose_everything()
 
     def _lose_everything(self) -> None:
-        """Once what runs now has ended (see callback_done); who has nothing left joins again."""
+        """Report all partitions as lost, after the running callback (see callback_done). Without any, join again."""
         owned = self._subscriptions.assigned
         self._subscriptions.await_revocation(owned)
         if self._callbacks:
@@ -348,7 +349,7 @@ class ConsumerMembership(GroupMember):
     # Reconciliation
 
     def _reconcile(self) -> None:
-        """Goes from what is owned to what the coordinator wants, as far as its topics' names are known."""
+        """Go from the owned partitions to the target assignment, as far as the names of its topics are known."""
         if self._target is None or self._callbacks:
             return
         wanted, is_complete = self._resolve(self._target)
@@ -359,8 +360,8 @@ class ConsumerMembership(GroupMember):
         added = [partition for partition in wanted if partition not in owned]
         if not revoked and not added and (self._reconciled == frozenset(owned)):
             if not self._is_acknowledged:
-                # What the coordinator wants back may have been given up before, with a topic that was deleted: it waits
-                # for the word of it all the same, and gives nothing else until then.
+                # The partitions to revoke may be gone already, with a deleted topic. The coordinator still waits for
+                # the acknowledgement and assigns nothing else until then.
                 self.state = ConsumerState.ACKNOWLEDGING
             return
         if not self._may_give_up(revoked):
@@ -373,10 +374,10 @@ class ConsumerMembership(GroupMember):
         self._callbacks.assign(added, wanted)
 
     def _may_give_up(self, revoked: list[TopicPartition]) -> bool:
-        """Whether positions in these partitions are of the topics that the cluster knows by their names now.
+        """Return whether the positions of these partitions belong to the topics that have their names now.
 
-        A partition made anew is kept until its reset is over: a commit of what was read of the former topic may have
-        met the new one, and the commit that goes with its revocation puts that right.
+        A partition of a re-created topic is kept until its reset is finished. An offset of the old topic may have been
+        committed to the new one, and the commit at the revocation corrects that.
         """
         doubtful = [partition for partition in revoked if self._is_doubtful(partition.topic)]
         if not doubtful:
@@ -396,7 +397,7 @@ class ConsumerMembership(GroupMember):
         return True
 
     def _is_doubtful(self, topic: str) -> bool:
-        """Whether nothing is assigned any more of the topic that had this name, or it has another id by now."""
+        """Whether a name's former topic has no assigned partitions any more, or the name has another id now."""
         topic_id = self._topic_ids.get(topic)
         return topic_id not in (self._target or {}) or topic_id != self._metadata.topic_id(topic)
 

@@ -1,5 +1,7 @@
-"""Metadata as a consumer wants it: of what is subscribed and assigned, of what the group wants while this member leads
-it, of everything where a pattern is matched here; and asked for through the state machine that all clients share.
+"""ConsumerMetadata: the metadata that a consumer needs.
+
+It covers the topics that are subscribed and assigned, those of the whole group while this member is its leader, and all
+topics if a pattern is matched. Requests go through the state machine that all clients share (Metadata).
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
     from kcore.client.metadata.metadata import Metadata, MetadataQuery
     from kcore.protocol.message import Message
 
-# From these versions on null asks for all topics, and topics are described with their ids (KIP-516).
+# First versions of Metadata where null means all topics, and where topics have ids (KIP-516).
 FIRST_WITH_ALL_TOPICS = 1
 FIRST_WITH_TOPIC_IDS = 10
-# With a pattern everything is asked for, internal topics too.
+# With a pattern, all topics are requested, including internal ones.
 PATTERNS = (SubscriptionType.PATTERN, SubscriptionType.BROKER_PATTERN)
 
 
@@ -37,27 +39,27 @@ class ConsumerMetadata:
         exclude_internal_topics: bool = True,
         needs_topic_ids: bool = False,
     ) -> None:
-        """The consumer protocol speaks of topics by their ids only (KIP-848)."""
+        """`needs_topic_ids` is set for the consumer protocol, which identifies topics by id only (KIP-848)."""
         self._min_version = FIRST_WITH_TOPIC_IDS if needs_topic_ids else FIRST_WITH_ALL_TOPICS
         self.metadata = metadata
         self._subscriptions = subscriptions
         self._exclude_internal = exclude_internal_topics
         self._extra: set[str] = set()
         self._retained: frozenset[str] = frozenset()
-        # How many answers there were; and the newest question about everything wanted that was answered.
+        # Number of answers so far, and the number of the last complete query that was answered.
         self.version = 0
         self._answered_number = 0
-        # Told of partitions of topics that were made anew: their offsets mean nothing any more.
+        # Called with re-created topics, because their old offsets are no longer valid.
         self.on_recreated: Callable[[frozenset[str]], None] = lambda topics: None
 
-    # What is known
+    # Known metadata
 
     def topic(self, name: str) -> TopicDescription | None:
         found = self.metadata.cluster.topics.get(name)
         return found if found is not None and name not in self.metadata.errors else None
 
     def replica_racks(self, name: str) -> ReplicaRacks | None:
-        """The racks that each partition has replicas in; None for a topic that is not there."""
+        """Return the racks of each partition's replicas; None if the topic is not known."""
         topic = self.topic(name)
         if topic is None:
             return None
@@ -84,7 +86,7 @@ class ConsumerMetadata:
         return topic.topic_id if topic is not None else None
 
     def is_gone(self, name: str) -> bool:
-        """Whether the cluster has said that there is no such topic."""
+        """Return whether the cluster has answered that there is no such topic."""
         error = self.metadata.errors.get(name)
         if error is not None:
             return error.code in GONE_CODES
@@ -97,25 +99,25 @@ class ConsumerMetadata:
         return None
 
     def knows(self, topics: Iterable[str]) -> bool:
-        """Whether the cluster has said of all of these what it knows of them, if only that there is nothing."""
+        """Return whether the cluster has answered for all these topics, be it with an error."""
         return all(topic in self.metadata.cluster.topics or topic in self.metadata.errors for topic in topics)
 
     def take_error(self) -> Exception | None:
-        """What the application has to hear of: a wanted topic that it may not use, or that cannot be."""
+        """Return an error for the application: a wanted topic is invalid, or the client is not authorized for it."""
         for topic, error in list(self.metadata.errors.items()):
             if not error.retriable and topic in self._retained:
                 del self.metadata.errors[topic]
                 return error
         return None
 
-    # What is wanted
+    # Wanted metadata
 
     def request_update(self) -> None:
-        """Something has proved wrong, or may have changed."""
+        """Request new metadata, because the current one is wrong or may be outdated."""
         self.metadata.request_update()
 
     def ask_anew(self) -> int:
-        """Has everything asked for again; `is_newer_than` says whether what is known is of after this."""
+        """Request all metadata again. Pass the result to `is_newer_than` to check whether it has arrived."""
         self.metadata.request_update()
         return self.metadata.asked_number
 
@@ -123,7 +125,7 @@ class ConsumerMetadata:
         return self._answered_number > asked
 
     def add(self, topics: Iterable[str]) -> None:
-        """Topics that somebody asks about without subscribing; they are asked for until `forget`."""
+        """Add topics that are not subscribed to. They are requested until `forget`."""
         self._extra.update(topics)
 
     def forget(self, topics: Iterable[str]) -> None:
@@ -136,7 +138,7 @@ class ConsumerMetadata:
             self._retained = wanted
             self.metadata.retain(wanted)
 
-    # Asking
+    # Requests
 
     def poll(self, now_ms: float) -> list[BrokerRequest]:
         self._retain()

@@ -1,14 +1,14 @@
-"""The consumer's background thread: it drives the state machines, and so does all that is rare.
+"""The consumer's background thread. It runs the state machines and sends their requests.
 
     poll every machine (locked) -> submit their requests -> wait for replies -> finish them (locked) -> again
 
-A round looks at everything that there is: whatever changes, by an answer, by the application or by the fetcher, is seen
-by the round behind it, and `wake` makes sure that there is one. How long a round waits is reckoned before it submits:
-after a refusal at once it does not wait.
+A round polls every machine. So a change by a reply, the application or the fetcher is seen by the next round, and
+`wake` ensures that one follows. The wait of a round is computed before its requests are submitted. If a request is
+refused at once, the round does not wait.
 
-One lock guards the machines; the application's thread takes it for short, and never waits with it. Requests go through
-a Requester. Those to the coordinator go over a connection of their own, and nothing else does: a fetch that waits does
-not hold a heartbeat up, nor does a JoinGroup, which waits for the slowest member, hold metadata up.
+One lock guards the machines. The application's thread takes it briefly and never waits while it holds it. Requests go
+through a Requester. Requests to the coordinator, and no others, use a connection of their own: a waiting fetch does not
+delay heartbeats, and a JoinGroup, which waits for the slowest member, does not delay metadata.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
         def poll(self, now_ms: float) -> list[BrokerRequest]: ...
 
 
-# Java's id of the connection to a coordinator.
+# Java derives the id of the coordinator's connection like this.
 COORDINATOR_ID_BASE = 2**31 - 1
 LONGEST_WAIT_MS = 60_000.0
 SHORTEST_WAIT_MS = 1.0
 
 
 class ConsumerNetwork:
-    """Owns the background thread; `failure` is what ended it, if something did."""
+    """Owns the background thread. `failure` is the exception that ended it, if any."""
 
     def __init__(
         self, client: NetworkClient, client_id: str, request_timeout_ms: float, coordinated: Sequence[Machine]
     ) -> None:
-        """`coordinated` are the machines that ask the coordinator."""
+        """`coordinated` are the machines that send requests to the coordinator."""
         self._requester = Requester(client, client_id=client_id, request_timeout_ms=request_timeout_ms, threaded=True)
-        # Whoever sets what ends the wait for replies gives the thread a round.
+        # Setting this queue's event starts another round.
         self.replies = self._requester.replies
         self.lock = threading.RLock()
         self._coordinated = tuple(coordinated)
@@ -57,7 +57,7 @@ class ConsumerNetwork:
         self._after: Callable[[float], None] = lambda now_ms: None
         self._on_failure: Callable[[], None] = lambda: None
         self._is_closing = False
-        # How many requests were finished.
+        # Number of finished requests.
         self._finished = 0
         self._thread = threading.Thread(target=self._run, name="kcli-consumer-background", daemon=True)
         self.failure: BaseException | None = None
@@ -70,8 +70,9 @@ class ConsumerNetwork:
         after: Callable[[float], None],
         on_failure: Callable[[], None],
     ) -> None:
-        """What else is driven, and when each machine wants its turn; what is done before and after all had theirs, and
-        once `failure` stands, by which nothing is driven any more.
+        """Start the thread. `plain` are the machines besides the coordinated ones; `wake_times` return when each of
+        them is due. `before` and `after` run in each round, before and after all machines are polled. `on_failure` runs
+        after `failure` is set and the thread has stopped driving the machines.
         """
         self._plain = list(plain)
         self._wake_times = list(wake_times)
@@ -79,11 +80,11 @@ class ConsumerNetwork:
         self._thread.start()
 
     def slot(self, node: Node) -> int:
-        """Where a broker's partitions are fetched from."""
+        """Return the NetworkClient's slot for fetches from a broker."""
         return self._requester.slot_of(node)
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Start another round."""
         self.replies.wake()
 
     def _run(self) -> None:
@@ -91,7 +92,7 @@ class ConsumerNetwork:
             while not self._is_closing:
                 self._round()
         except BaseException as failure:
-            # The application looks for it wherever it waits; a thread that is gone cannot say it.
+            # The application checks `failure` wherever it waits.
             self.failure = failure
             self._on_failure()
 
@@ -110,7 +111,7 @@ class ConsumerNetwork:
         for request in requests:
             self._send(request, request.node)
         if self._finished != finished:
-            # What could be refused at once was, and may have made something else due.
+            # Requests were refused at once, which may have made something else due.
             wait_ms = SHORTEST_WAIT_MS
         self._requester.turn(min(max(wait_ms, SHORTEST_WAIT_MS), LONGEST_WAIT_MS))
 
@@ -136,12 +137,12 @@ class ConsumerNetwork:
         )
 
     def close(self) -> None:
-        """Ends the thread. What is on its way is not waited for."""
+        """End the thread without waiting for requests in flight."""
         self._is_closing = True
         self.replies.wake()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def take_leavings(self) -> None:
-        """After the network was closed: what was on its way came back, and is let go."""
+        """Discard the requests that came back when the network was closed."""
         self._requester.take_leavings()

@@ -1,7 +1,7 @@
-"""What the members of a consumer group tell each other through the coordinator, which does not look inside.
+"""Subscriptions and assignments that group members exchange through the coordinator, which does not parse them.
 
-Subscriptions and assignments as Kafka's ConsumerProtocol: written in version 3, read in any; later versions only append
-fields, so that every member reads what it knows of them. Topics and owned partitions are sorted, as Kafka's.
+Format: Kafka's ConsumerProtocol. Version 3 is written; any version is read. Later versions only append fields, so each
+member can read the fields it knows. Topics and owned partitions are sorted, as in Kafka.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _partitions(topics: Iterable[Any]) -> tuple[TopicPartition, ...]:
 
 
 def encode_subscription(member: Member, version: int = LATEST_VERSION) -> bytes:
-    """A member's subscription; what a version lacks is left out."""
+    """Encode a member's subscription. Fields that the version does not have are omitted."""
     fields = {
         "topics": sorted(member.topics),
         "user_data": member.user_data,
@@ -43,7 +43,7 @@ def encode_subscription(member: Member, version: int = LATEST_VERSION) -> bytes:
 
 
 def decode_subscription(data: bytes, instance_id: str | None = None) -> Member:
-    """The member of a subscription; ProtocolError for bytes that are none."""
+    """Decode a subscription. Raises ProtocolError for invalid bytes."""
     version, read = CONSUMER_PROTOCOL_SUBSCRIPTION.decode(data)
     return Member(
         topics=frozenset(read.topics),
@@ -63,7 +63,7 @@ def encode_assignment(
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """The partitions that a member was given; none when the leader sent nothing."""
+    """Decode a member's partitions; an empty list if the leader sent nothing."""
     if not data:
         return []
     _, assignment = CONSUMER_PROTOCOL_ASSIGNMENT.decode(data)

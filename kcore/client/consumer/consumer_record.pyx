@@ -1,8 +1,8 @@
-"""ConsumerRecord, and how fetched batches become many of them at once.
+"""ConsumerRecord, and the creation of many of them from fetched batches.
 
-A record costs its two byte strings and one object out of a free list; headers stay encoded until somebody looks. Records
-are not tracked by the garbage collector: all that they refer to is made before them, and they cannot be changed.
-Concurrency: records are immutable; a FetchedPartition is read by one thread at a time. Source: Kafka's ConsumerRecord.
+A record costs two bytes objects and one object from a free list. Headers are decoded on first access. Records are not
+tracked by the garbage collector: they are immutable and refer only to objects that were created before them, so they
+cannot be part of a cycle. A FetchedPartition is read by one thread at a time. Source: Kafka's ConsumerRecord.
 """
 
 cimport cython
@@ -46,11 +46,11 @@ cdef list decode_headers(bytes encoded, int32_t count):
 @cython.no_gc
 @cython.freelist(1024)
 cdef class ConsumerRecord:
-    """One record: where it stands, when it was made, and what it says.
+    """One record.
 
-    `timestamp` is in ms, -1 without one; `timestamp_type` is CREATE_TIME, LOG_APPEND_TIME or NO_TIMESTAMP_TYPE (records of
-    the oldest format). `key` and `value` are bytes or None, unless deserializers made something else of them;
-    `serialized_key_size` and `serialized_value_size` are -1 for None.
+    `timestamp` is in ms, -1 if there is none. `timestamp_type` is CREATE_TIME, LOG_APPEND_TIME or NO_TIMESTAMP_TYPE
+    (message format 0). `key` and `value` are bytes or None, or what a deserializer returned. `serialized_key_size` and
+    `serialized_value_size` are in bytes, -1 for None.
     """
 
     def __init__(self, str topic not None, int partition, long long offset, *, long long timestamp=-1,
@@ -71,7 +71,7 @@ cdef class ConsumerRecord:
 
     @property
     def headers(self):
-        """Pairs of name and value, in order; bytes of a name that are not UTF-8 survive as surrogates."""
+        """Pairs of name and value, in order. Bytes of a name that are not UTF-8 are decoded as surrogates."""
         if self.decoded_headers is None:
             self.decoded_headers = (
                 [] if self.encoded_headers is None else decode_headers(self.encoded_headers, self.header_count)
@@ -80,11 +80,11 @@ cdef class ConsumerRecord:
 
     @property
     def leader_epoch(self):
-        """The epoch of the leader that appended the record; None when its format has none."""
+        """The epoch of the leader that appended the record; None if the message format has none."""
         return None if self.epoch < 0 else self.epoch
 
     def with_contents(self, key, value):
-        """The same record with another key and value, as deserializers make them."""
+        """Return a copy with another key and value, for deserializers."""
         cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
         record.topic = self.topic
         record.partition = self.partition

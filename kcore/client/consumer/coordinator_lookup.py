@@ -1,4 +1,4 @@
-"""Which broker coordinates a group: asked of any broker, and asked anew once it has proved wrong (FindCoordinator)."""
+"""Finds the coordinator of a group through any broker, and again after it has moved (FindCoordinator)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from kcore.protocol.message import Message
 
 GROUP_KEY_TYPE = 0
-# From this version on several coordinators may be asked for at once (KIP-699).
+# First version with a list of coordinators (KIP-699).
 FIRST_VERSION_OF_MANY = 4
 
 
 class CoordinatorLookup:
-    """`node` is None while it is not known. An error that will not pass stays in `error` until it is taken."""
+    """`node` is None while it is not known. An error that is not retriable stays in `error` until it is taken."""
 
     def __init__(self, group_id: str, backoff: Backoff) -> None:
         self._group_id = group_id
@@ -33,7 +33,7 @@ class CoordinatorLookup:
         self.error: Exception | None = None
 
     def lost(self, node: Node | None) -> None:
-        """This node does not, or no longer, answer for the group; None: whichever it is."""
+        """Forget the coordinator if it is `node`; None: forget it in any case."""
         if node is None or node == self.node:
             self.node = None
 

@@ -1,7 +1,7 @@
-"""What makes keys and values of bytes: `key.deserializer` and `value.deserializer`.
+"""Deserializers for keys and values: `key.deserializer` and `value.deserializer`.
 
-A deserializer is a callable of the topic and the bytes, or an object with Kafka's method `deserialize(topic, data)`;
-Java's class names of the simple ones are taken too. None is never deserialized: it is a null key, or a tombstone.
+A deserializer is a callable of topic and bytes, or an object with Kafka's method `deserialize(topic, data)`. Java's
+class names of the simple ones are accepted, too. None (a null key, a tombstone) is never deserialized.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NAMED: dict[str, Deserializer | None] = {
 
 
 def deserializer_of(name: str, given: Any) -> Deserializer | None:
-    """What a configuration asks for; None leaves bytes as they are."""
+    """Return the configured deserializer; None: leave bytes unchanged. Raises ConfigException if it is unknown."""
     if given is None:
         return None
     if isinstance(given, str):

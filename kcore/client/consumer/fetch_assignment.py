@@ -1,7 +1,7 @@
-"""Keeps the Fetcher at what is subscribed: which partitions it reads, from where, and from whom.
+"""Passes the assignment to the Fetcher: which partitions to read, from which offset and from which broker.
 
-SubscriptionState decides; the Fetcher knows how far the reader has come. `pull` takes its positions over, `push` gives
-it what has changed, `take_events` brings what only a decision can answer. Called under the consumer's lock.
+SubscriptionState decides, and the Fetcher knows the reader's progress. `pull` takes over its positions, `push` passes
+changes to it, and `take_events` handles what it cannot decide. Called under the consumer's lock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOBODY = -1
 
 
 class Handed:
-    """What the Fetcher was told of a partition."""
+    """What the Fetcher has received for a partition."""
 
     __slots__ = ("is_paused", "leader", "seeks")
 
@@ -40,7 +40,7 @@ class Handed:
 
 
 class FetchAssignment:
-    """`error` is what the application has to hear of."""
+    """`error` is an error for the application."""
 
     def __init__(
         self,
@@ -59,16 +59,16 @@ class FetchAssignment:
         self.error: Exception | None = None
 
     def pull(self) -> None:
-        """Where the reader stands now becomes the position of each partition."""
+        """Take over the reader's positions."""
         for (topic, number), (offset, epoch) in self._fetcher.positions().items():
             partition = TopicPartition(topic, number)
             handed = self._handed.get(partition)
-            # Where somebody has just moved the position, the Fetcher's is the old one.
+            # If the position was moved in between, the Fetcher's is outdated.
             if handed is not None and handed.seeks == self._subscriptions.seeks(partition):
                 self._subscriptions.consumed(partition, FetchPosition(offset, NO_EPOCH if epoch is None else epoch))
 
     def push(self) -> None:
-        """Gives the Fetcher what it is to read."""
+        """Pass assignments, seeks, leaders and pauses to the Fetcher."""
         wanted = self._subscriptions.readable
         for partition in [partition for partition in self._handed if partition not in wanted]:
             del self._handed[partition]
@@ -99,7 +99,7 @@ class FetchAssignment:
             self._fetcher.set_leader(partition, *leader)
 
     def forget_topic_ids(self, topics: frozenset[str]) -> None:
-        """Topics that were made anew: their partitions are read from where a reset says."""
+        """Reset the partitions of re-created topics."""
         for partition in self._subscriptions.assigned:
             if partition.topic in topics:
                 if partition in self._handed:

@@ -1,4 +1,4 @@
-"""What the fetcher cannot decide by itself: events of partitions and of brokers, for the Consumer's background."""
+"""Events of partitions and brokers that the Fetcher cannot handle itself. The background thread handles them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ _NAMES = {code: name for code, name, _, _ in TABLE}
 
 
 class EventKind(Enum):
-    # The log has no such offset: nothing more is fetched until a `seek`.
+    # The log does not contain the offset. Nothing more is fetched until a `seek`.
     OUT_OF_RANGE = "out of range"
-    # The log was truncated behind what was read (KIP-320): likewise.
+    # The log was truncated below the position (KIP-320). Nothing more is fetched until a `seek`.
     DIVERGED = "diverged"
-    # The broker does not lead the partition, or knows it under another id or epoch: metadata is old. It is asked again.
+    # The broker is not the leader, or has another topic id or epoch: metadata is outdated. The fetch is repeated.
     LEADER_MOVED = "leader moved"
     UNKNOWN_TOPIC = "unknown topic"
-    # A replica nearer to `client.rack` (KIP-392): `set_read_replica` says which node it is.
+    # A replica nearer to `client.rack` (KIP-392). Pass it to `set_read_replica`.
     PREFERRED_REPLICA = "preferred replica"
-    # Anything else, authorization too; it is asked again.
+    # Any other error, such as a missing authorization. The fetch is repeated.
     FAILED = "failed"
-    # A broker could not be reached, or did not answer.
+    # A broker could not be reached, or did not respond.
     NODE_FAILED = "node failed"
 
 
 class FetchEvent(NamedTuple):
-    """Of a partition, or with NODE_FAILED of a node; -1 is nothing."""
+    """Event of a partition, or with NODE_FAILED of a node. -1: not set."""
 
     kind: EventKind
     partition: tuple[str, int] | None
@@ -60,7 +60,7 @@ _TOPIC_ERRORS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "IN
 
 
 def kind_of(error_code: int, diverging_epoch: int, preferred_read_replica: int) -> EventKind:
-    """Which event an answer is."""
+    """Return the kind of event for a partition's response."""
     name = _NAMES.get(error_code, "")
     if name == "OFFSET_OUT_OF_RANGE":
         return EventKind.OUT_OF_RANGE

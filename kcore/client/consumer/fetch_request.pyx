@@ -1,7 +1,7 @@
-"""The two directions of Fetch; their grammar stands in fetch_request.pxd.
+"""Encodes Fetch requests and decodes responses; see fetch_request.pxd for the grammar.
 
-Concurrency: functions over buffers of the caller's. Foreign bytes are read through the checked cursor, and no count is
-believed that the bytes behind it cannot hold.
+Concurrency: functions over buffers of the caller. Received bytes are read through the bounds-checked cursor. A count is
+rejected if the remaining bytes cannot hold that many items.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
@@ -29,11 +29,11 @@ cdef enum:
     FIRST_WITH_ENDPOINTS = 16
     CONSUMER_REPLICA_ID = -1
     NO_OFFSET = -1
-    # Tags of a partition's answer, and of the answer.
+    # Tags of a partition in the response, and of the response.
     DIVERGING_EPOCH_TAG = 0
     CURRENT_LEADER_TAG = 1
     ENDPOINTS_TAG = 0
-    SMALLEST_TOPIC = 3             # a compact name, a compact array's size, no tags
+    SMALLEST_TOPIC = 3             # compact name, size of a compact array, no tags
     SMALLEST_PARTITION = 22        # index, error, two offsets, a null array and null records in their shortest form
     SMALLEST_ABORTED = 16
     SMALLEST_ENDPOINT = 10
@@ -53,7 +53,7 @@ cdef void begin_fetch_request(Output* out, int16_t version, const FetchTerms* te
     head = output_room(out, REQUEST_HEAD_BYTES)
     if head != NULL:
         memset(head, 0, REQUEST_HEAD_BYTES)
-    # A header's client id is not compact, even where the rest of it is flexible.
+    # The client id in the header is never compact, even in flexible versions.
     put_string(out, terms.client_id, terms.client_id_size, False)
     put_no_tags(out, is_flexible(version))
     if version < FIRST_WITH_REPLICA_STATE:
@@ -150,7 +150,7 @@ cdef void next_answered_partition(Cursor* cursor, int16_t version, AnsweredParti
 
 
 cdef void read_aborted(Cursor* cursor, int16_t version, AnsweredPartition* partition) noexcept nogil:
-    """Notes where the aborted transactions stand, and goes past them."""
+    """Store where the aborted transactions begin, and skip them."""
     cdef AbortedTransaction ignored
     cdef int32_t left = max(0, read_nullable_array_size(cursor, is_flexible(version), SMALLEST_ABORTED))
     partition.aborted_count = left
@@ -226,10 +226,10 @@ cdef void next_endpoint(Cursor* endpoints, NodeEndpoint* endpoint) noexcept nogi
 def encode_fetch_request(int version, *, client_id=None, str rack not None="", int max_wait_ms=500, int min_bytes=1,
                          int max_bytes=52428800, int isolation_level=0, int session_id=0, int session_epoch=-1,
                          topics=(), forgotten=()):
-    """A request's frame with nothing in its head.
+    """Encode a request frame with an empty head.
 
-    `topics` are (name, id, [(index, leader_epoch, offset, last_fetched_epoch, max_bytes), ...]), `forgotten` (name, id,
-    [index, ...]); ids are 16 bytes.
+    `topics` are (name, id, [(index, leader_epoch, offset, last_fetched_epoch, max_bytes), ...]). `forgotten` are (name,
+    id, [index, ...]). Ids are 16 bytes.
     """
     cdef Output out
     cdef FetchTerms terms
@@ -280,10 +280,10 @@ cdef list aborted_pairs(const AnsweredPartition* partition, int16_t version):
 
 
 def parse_fetch_answer(bytes body not None, int version):
-    """What the native reader makes of an answer's body: None when it refuses it.
+    """Decode a response body with the native reader. Returns None if it is invalid.
 
-    A dict of `throttle_time_ms`, `error_code`, `session_id`, `topics` as [(name or id, [partition as a dict, ...]), ...]
-    and `endpoints` as [(node id, host, port), ...].
+    The result is a dict with `throttle_time_ms`, `error_code`, `session_id`, `topics` as [(name or id, [partition as a
+    dict, ...]), ...] and `endpoints` as [(node id, host, port), ...].
     """
     cdef Cursor cursor = cursor_over(<const uint8_t*><const char*>body, <size_t>len(body))
     cdef Cursor endpoints

@@ -1,9 +1,9 @@
-"""Fetch sessions of a client (KIP-227; FetchSessionHandler of Apache Kafka): which partitions a request names, and as what.
+"""Fetch sessions of the client (KIP-227, Kafka's FetchSessionHandler): chooses the partitions that a request names.
 
-A full request (epoch 0) names all partitions and asks for a session. If the broker gives one, later requests carry its id and
-a counted epoch, and name only partitions that are new, whose position or leader epoch has changed, or that have gone.
-Brokers that give none (id 0), or are older than version 7, are told everything each time. No I/O, no lock: the fetcher's
-mutex is held.
+A full request (epoch 0) names all partitions and requests a session. If the broker creates one, later requests have its
+id and an incremented epoch. They name only partitions that are new, that have another position or leader epoch, or that
+are removed. If the broker creates none (id 0), or has a version below 7, every request is full. No I/O and no lock: the
+fetcher's mutex is held.
 """
 
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t
@@ -19,7 +19,7 @@ from kcore.protocol.output cimport output_free
 cdef enum:
     FIRST_CAPACITY = 16
 
-# Targets under their topics, in the order in which they came.
+# Targets grouped by topic, in the order of addition.
 cdef struct Grouping:
     int64_t mark
     FetchTopic* first
@@ -49,7 +49,7 @@ cdef void free_fetch_session(FetchSession* session) noexcept nogil:
 
 
 cdef bint grow(void** array, int32_t* capacity, int32_t count, size_t item_size) noexcept nogil:
-    """Room for one more item behind `count`."""
+    """Make room for one more item after `count` items."""
     cdef int32_t wanted
     cdef void* grown
     if count < capacity[0]:
@@ -91,7 +91,7 @@ cdef void drop_members(FetchSession* session) noexcept nogil:
 
 
 cdef bint forget_unwanted(FetchSession* session) noexcept nogil:
-    """Takes out the members that are not wanted, or that another node is asked for now."""
+    """Remove members that are not wanted any more, or that are fetched from another node now."""
     cdef SessionMember* member
     cdef FetchTarget* target
     cdef int32_t i = 0
@@ -116,7 +116,7 @@ cdef bint forget_unwanted(FetchSession* session) noexcept nogil:
 
 
 cdef bint is_news(FetchSession* session, FetchTarget* target) noexcept nogil:
-    """Whether the broker has to be told of a wanted target; notes what it is told."""
+    """Return whether the request must name a wanted target. Updates the member to the target's state."""
     cdef SessionMember* member = &session.members[target.member]
     cdef bint news = (
         member.offset != target.fetch_offset
@@ -208,7 +208,7 @@ cdef bint write_session_request(FetchSession* session, int16_t version, const Fe
             return False
     begin_fetch_request(&session.frame, version, terms, max_bytes, session.id, session.epoch, told.topic_count)
     put_targets(session, version, partition_max_bytes, &told)
-    # The targets of the first grouping are written: their links may be used again.
+    # The targets of the first grouping are written, so their links can be reused.
     forgotten = begin_group(group)
     for i in range(session.forgotten_count):
         add_to_group(&forgotten, session.forgotten[i])

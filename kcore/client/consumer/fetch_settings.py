@@ -26,14 +26,14 @@ class FetchSettings(NamedTuple):
     request_timeout_ms: int = 30_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
-    # Memory of responses that are not read yet and of those in flight. A single response may exceed it.
+    # Memory for responses in flight and for responses that are not read yet. A single response may exceed it.
     kcli_fetch_buffer_bytes: int = 64 * 1024 * 1024
-    # Size of one batch after decompression.
+    # Limit for one batch after decompression.
     kcli_fetch_decompressed_max_bytes: int = 256 * 1024 * 1024
 
     @classmethod
     def of(cls, config: ConsumerConfig) -> Self:
-        """As a consumer is configured."""
+        """Return the settings of a consumer's configuration."""
         return cls(
             client_id=config["client.id"],
             client_rack=config["client.rack"],

@@ -1,4 +1,4 @@
-"""The partitions that a consumer reads, and what was fetched for them."""
+"""FetchTargets: the partitions that a consumer reads, and the data that was fetched for them."""
 
 from libc.stdint cimport int32_t, int64_t
 from kcore.client.consumer.fetch_session cimport FetchTarget, FetchTopic
@@ -12,25 +12,25 @@ cdef int64_t deadline_of(timeout_ms) except -1
 
 cdef class FetchTargets:
     cdef NetworkClient network
-    cdef readonly Wakeup wakeup      # of the thread that takes
-    # Python's side of the table
-    cdef object growing              # a lock: one thread at a time adds to it
+    cdef readonly Wakeup wakeup      # of the reader's thread
+    # Python's view of the table
+    cdef object growing              # a lock: one thread at a time adds to the table
     cdef dict topic_places           # addresses of topics, by name
-    cdef dict target_places          # and of targets, by partition
+    cdef dict target_places          # addresses of targets, by partition
     cdef list names                  # of topics, by handle
     # Under the mutex
     cdef pthread_mutex_t lock
     cdef FetchTopic** topics
     cdef int32_t topic_count
-    cdef int64_t id_changes          # of topics
+    cdef int64_t id_changes          # number of changes of topic ids
     cdef FetchTarget** targets
     cdef int32_t target_count
-    cdef FetchedPartition* first     # what waits for the reader, oldest first
+    cdef FetchedPartition* first     # queue for the reader, oldest first
     cdef FetchedPartition* last
     cdef size_t buffered_bytes
-    cdef bint is_dirty               # something changed since the driver's last turn
+    cdef bint is_dirty               # something has changed since the driver's last turn
     cdef bint is_starved             # the driver waits for the reader to make room
-    cdef bint has_made_room          # since the driver looked
+    cdef bint has_made_room          # room was made since the driver looked
     cdef int32_t in_flight           # requests
     cdef FetchTarget* first_event
     cdef FetchTarget* last_event
@@ -38,7 +38,7 @@ cdef class FetchTargets:
 
     # Under the mutex, on any thread
     cdef void enqueue(self, FetchedPartition* fetched) noexcept nogil
-    cdef void throw_away(self, FetchedPartition* fetched) noexcept nogil    # what is no longer in the queue
+    cdef void throw_away(self, FetchedPartition* fetched) noexcept nogil    # must not be in the queue any more
     cdef void drop_queued(self, FetchTarget* target) noexcept nogil
     cdef FetchedPartition* dequeue(self) noexcept nogil
     cdef void post_event(self, FetchTarget* target) noexcept nogil

@@ -1,11 +1,11 @@
-"""FetchTargets: what a consumer reads, where it stands, and what was fetched for it and waits.
+"""FetchTargets: the partitions that a consumer reads, their positions, and fetched data that waits for the reader.
 
-Topics and targets are made when they are first named and live as long as the table, so that answers may point to them;
-what the consumer does with a partition raises its generation. Answers wait in one queue, oldest first; events wait in a
-list, one of a target at most.
+Topics and targets are created on first use and live as long as the table, so that responses may point to them.
+Assigning, seeking and unassigning a partition raises its generation. Responses wait in one queue, oldest first. Events
+wait in a list, at most one per target.
 
-Concurrency: one mutex over all of it, taken by Python with the GIL released; nothing but an allocator's lock is taken under
-it. Tables grow under it, too, and are read without it nowhere.
+Concurrency: one mutex guards everything. Python code releases the GIL before it takes the mutex. Under it, only an
+allocator's lock is taken. Tables are read and enlarged only under the mutex.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -29,7 +29,7 @@ cdef enum:
     NS_PER_MS = 1000000
     FOREVER_MS = 1000000000
 
-# Where a partition's reader stands, and the ends that brokers told.
+# The reader's position in a partition, and the offsets from the last response.
 cdef struct ReadPlaces:
     int32_t handle
     int32_t index
@@ -41,7 +41,7 @@ cdef struct ReadPlaces:
 
 
 cdef int64_t deadline_of(timeout_ms) except -1:
-    """CLOCK_MONOTONIC; None is for ever."""
+    """Convert a timeout in ms to a deadline of CLOCK_MONOTONIC in ns. None: no deadline."""
     if timeout_ms is None or timeout_ms >= FOREVER_MS:
         return INT64_MAX
     return monotonic_ns() + <int64_t>(max(0, timeout_ms) * NS_PER_MS)
@@ -64,7 +64,7 @@ cdef class FetchTargets:
         cdef FetchedPartition* fetched
         cdef int32_t i
         if self.in_flight > 0:
-            return      # the engine still has requests that point here: better lost than written to
+            return      # requests in flight still point here: leaking the memory is safer than freeing it
         while self.first != NULL:
             fetched = self.first
             self.first = fetched.next
@@ -94,7 +94,7 @@ cdef class FetchTargets:
         self.buffered_bytes += fetched.size_bytes
 
     cdef void throw_away(self, FetchedPartition* fetched) noexcept nogil:
-        """Of what is no longer in the queue."""
+        """Free a response that is not in the queue any more."""
         cdef FetchTarget* target = <FetchTarget*>fetched.owner
         target.queued -= 1
         target.buffered_bytes -= fetched.size_bytes
@@ -116,7 +116,7 @@ cdef class FetchTargets:
                 link = &fetched.next
 
     cdef FetchedPartition* dequeue(self) noexcept nogil:
-        """The oldest answer of a partition that is not paused, or NULL."""
+        """Remove and return the oldest response of a partition that is not paused; NULL if there is none."""
         cdef FetchedPartition* former = NULL
         cdef FetchedPartition* fetched = self.first
         while fetched != NULL and (<FetchTarget*>fetched.owner).is_paused:
@@ -199,7 +199,7 @@ cdef class FetchTargets:
         return target
 
     cdef FetchTarget* target_for(self, partition) except NULL:
-        """The partition's target, made when it is first asked for."""
+        """Return the partition's target, creating it on first use."""
         with self.growing:
             return self.target_made(partition)
 
@@ -264,11 +264,11 @@ cdef class FetchTargets:
     # --- the consumer's, on any thread that has the GIL ---
 
     def wake_by(self, int descriptor):
-        """The eventfd that is written to when there are events; -1 for none."""
+        """Set the eventfd that is written when there are events; -1: none."""
         self.event_descriptor = descriptor
 
     def assign(self, partition, bytes topic_id, long long offset, int offset_epoch=-1):
-        """Takes a partition up from an offset on; `offset_epoch` is the leader epoch of the record before it, -1 unknown.
+        """Read a partition from an offset. `offset_epoch` is the leader epoch of the record before it, -1 if unknown.
 
         `topic_id` is 16 bytes, or None. Nothing is fetched before `set_leader`.
         """
@@ -288,19 +288,19 @@ cdef class FetchTargets:
         self.move(target, offset, offset_epoch, True)
 
     def unassign(self, partition):
-        """Lets go of a partition, and of what was fetched for it."""
+        """Stop reading a partition and drop its fetched data."""
         cdef FetchTarget* target = self.find_target(partition)
         if target != NULL and target.is_assigned:
             self.move(target, target.position, target.position_epoch, False)
 
     def seek(self, partition, long long offset, int offset_epoch=-1):
-        """Goes on from another offset; what was fetched is thrown away."""
+        """Continue at another offset. Data fetched before is dropped."""
         if offset < 0:
             raise ValueError(f"a position cannot be {offset}")
         self.move(self.known_target(partition), offset, offset_epoch, True)
 
     def set_topic_id(self, str topic not None, bytes topic_id not None):
-        """The id that metadata has for a topic: 16 bytes, zeros for none."""
+        """Set a topic's id from metadata: 16 bytes, all zero for none."""
         cdef FetchTopic* found = self.topic_for(topic)
         cdef const uint8_t* id
         cdef bint has_id
@@ -318,7 +318,7 @@ cdef class FetchTargets:
             pthread_mutex_unlock(&self.lock)
 
     def set_leader(self, partition, int node, int leader_epoch=-1):
-        """Whom to fetch an assigned partition from: a slot of the NetworkClient; -1: nobody for now."""
+        """Set the leader of an assigned partition: a slot of the NetworkClient; -1: none for now."""
         cdef FetchTarget* target = self.known_target(partition)
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -333,7 +333,7 @@ cdef class FetchTargets:
             self.network.wake()
 
     def set_read_replica(self, partition, int node, lease_ms):
-        """Fetches an assigned partition from a follower for so long (KIP-392); -1: from its leader again."""
+        """Fetch an assigned partition from a follower for `lease_ms` (KIP-392); -1: from its leader again."""
         cdef FetchTarget* target = self.known_target(partition)
         cdef int64_t until_ns = deadline_of(lease_ms)
         with nogil:
@@ -346,7 +346,7 @@ cdef class FetchTargets:
             self.network.wake()
 
     def pause(self, partition):
-        """Fetches no more for a partition, and gives none of its records; what was fetched is kept."""
+        """Stop fetching a partition and returning its records. Fetched data is kept."""
         self.set_paused(self.known_target(partition), True)
 
     def resume(self, partition):
@@ -363,17 +363,20 @@ cdef class FetchTargets:
         return 0
 
     def positions(self):
-        """Where the reader stands in every assigned partition: (offset, leader epoch of the record before it or None)."""
+        """Return the reader's position in each assigned partition: (offset, leader epoch or None).
+
+        The epoch is that of the record before the offset.
+        """
         return {partition: (target["position"], None if target["position_epoch"] < 0 else target["position_epoch"])
                 for partition, target in self.snapshot()}
 
     def watermarks(self):
-        """What brokers said last: (log start offset, high watermark, last stable offset), -1 for what they did not."""
+        """Return (log start offset, high watermark, last stable offset) from the last responses; -1: not known."""
         return {partition: (target["log_start_offset"], target["high_watermark"], target["last_stable_offset"])
                 for partition, target in self.snapshot()}
 
     cdef list snapshot(self):
-        """Every assigned partition with its places, as they stood together."""
+        """Return every assigned partition with its offsets, consistently."""
         cdef ReadPlaces* places
         cdef FetchTarget* target
         cdef int32_t count = 0

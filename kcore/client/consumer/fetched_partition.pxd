@@ -1,10 +1,10 @@
-"""What one Fetch answer brought for one partition, and where its reader stands in it.
+"""FetchedPartition: the data of one partition in a Fetch response, with the reader's place in it.
 
-    for each batch: skipped (control, aborted, wholly before the position) or opened: checked, decompressed
-    for each record of an open batch: skipped before the position, else taken
+    for each batch: skipped (control, aborted, entirely before the position) or opened: checked, decompressed
+    for each record of an open batch: skipped if before the position, else returned
 
-A FetchedPartition belongs to one thread at a time: made by the network thread, queued under the fetcher's mutex, read by
-the application's. Its bytes stay in the frame that they came in, which it holds.
+A FetchedPartition belongs to one thread at a time. The network thread creates it, it is queued under the fetcher's
+mutex, and the application's thread reads it. Its bytes stay in the received frame, which it holds.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -18,13 +18,13 @@ cdef enum FetchedStatus:
     FETCHED_OPEN = 0               # a batch is open: its records may be taken
     FETCHED_DRAINED = 1            # nothing is left
     FETCHED_BY_PYTHON = 2          # the next batch needs `open_by_python`: magic 0 or 1, or a codec without its library
-    # What follows stays until the partition is thrown away.
+    # The following are final until the partition's data is dropped.
     FETCHED_WRONG_CHECKSUM = 3
     FETCHED_MALFORMED = 4
-    FETCHED_TOO_LARGE = 5          # once decompressed
+    FETCHED_TOO_LARGE = 5          # after decompression
     FETCHED_NO_CODEC = 6
     FETCHED_NO_MEMORY = 7
-    FETCHED_CUT_SHORT = 8          # not even one whole batch
+    FETCHED_CUT_SHORT = 8          # not even one complete batch
 
 cdef enum TimestampType:
     NO_TIMESTAMP_TYPE = -1         # magic 0
@@ -35,18 +35,18 @@ cdef struct AbortedTransaction:
     int64_t producer_id
     int64_t first_offset
 
-# Producers whose transaction is known to be aborted in the batches that follow; sorted.
+# Producers whose transactions are aborted in the following batches; sorted.
 cdef struct ProducerSet:
     int64_t* ids
     int32_t count
     int32_t capacity
 
 cdef struct FetchedPartition:
-    FetchedPartition* next         # in whatever queue it waits
+    FetchedPartition* next         # in its queue
     void* owner                    # the fetcher's FetchTarget
-    int64_t generation             # of that partition when it was asked for
-    bint is_event                  # no records: the partition's event is due in this place
-    ReceivedFrame* frame           # NULL: somebody else keeps `data` alive
+    int64_t generation             # of that partition when it was requested
+    bint is_event                  # no records: the partition's event is due at this point
+    ReceivedFrame* frame           # NULL: the owner of `data` keeps it alive
     const uint8_t* data            # batches
     size_t size_bytes
     int64_t high_watermark
@@ -59,12 +59,12 @@ cdef struct FetchedPartition:
     int32_t aborted_count
     int32_t aborted_taken
     ProducerSet aborted_producers
-    # The reader's place.
-    int64_t next_offset            # of the record that is taken next: lower ones are skipped
-    int32_t next_epoch             # leader epoch of the last batch that was taken from, -1 before
+    # The reader's place
+    int64_t next_offset            # records with lower offsets are skipped
+    int32_t next_epoch             # leader epoch of the last batch that was read, -1 before
     size_t position                # of the open batch, or of the next one
     FetchedStatus status
-    # The open batch.
+    # The open batch
     BatchHeader batch
     Cursor records
     int32_t records_left
@@ -73,20 +73,20 @@ cdef struct FetchedPartition:
     int64_t append_time
     Bytes decompressed
 
-# NULL without memory. Holds the frame. `aborted` is copied and sorted.
+# Holds the frame. `aborted` is copied and sorted. Returns NULL if memory cannot be allocated.
 cdef FetchedPartition* new_fetched_partition(ReceivedFrame* frame, const uint8_t* data, size_t size_bytes,
                                              int64_t fetch_offset, const AbortedTransaction* aborted,
                                              int32_t aborted_count) noexcept nogil
 cdef void free_fetched_partition(FetchedPartition* fetched) noexcept nogil
-# Makes a batch with records to read the open one, going past those that have none.
+# Opens the next batch that has records to read, skipping those without.
 cdef FetchedStatus open_batch(FetchedPartition* fetched) noexcept nogil
 # After FETCHED_BY_PYTHON, with the GIL: opens that batch.
 cdef FetchedStatus open_by_python(FetchedPartition* fetched)
-# The open batch has been read to its end.
+# Ends the open batch.
 cdef FetchedStatus close_batch(FetchedPartition* fetched) noexcept nogil
-# The error of a status from FETCHED_WRONG_CHECKSUM on; `name` is the partition's.
+# Returns the exception for a status from FETCHED_WRONG_CHECKSUM on. `name` is the partition's.
 cdef object fetched_error(const FetchedPartition* fetched, object name)
-# Where the fetch after this one begins, by the heads of the whole batches alone: `fetch_offset` when there is none.
+# Where the next fetch begins, by the headers of the complete batches only; `fetch_offset` if there is none.
 cdef int64_t following_offset(const uint8_t* data, size_t size, int64_t fetch_offset, int32_t* epoch) noexcept nogil
 
 
@@ -101,9 +101,9 @@ cdef inline int64_t record_timestamp(const FetchedPartition* fetched, const Reco
 
 
 cdef inline FetchedStatus next_record(FetchedPartition* fetched, RecordView* record, int64_t* offset) noexcept nogil:
-    """The next record at or behind the position, out of an open batch; FETCHED_DRAINED when the batch has no more.
+    """Return the next record at or after the position, from an open batch, and advance the position past it.
 
-    The position moves behind it.
+    FETCHED_DRAINED: the batch has no more records.
     """
     while fetched.records_left > 0:
         if not read_record(&fetched.records, record):

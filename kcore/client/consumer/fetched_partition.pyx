@@ -1,13 +1,13 @@
-"""The batches of one partition's Fetch answer, opened one after another for a reader (Kafka's CompletedFetch).
+"""The batches of one partition in a Fetch response, opened one after another for a reader (Kafka's CompletedFetch).
 
-Batches begin before the position when it points into one, and the last may be cut short. Gaps between offsets are normal:
-compaction and transactions leave them, and a batch without records still moves the position. Control batches are not for
-readers. With read_committed the records of aborted transactions are left out: the answer lists them by producer id and
-first offset, and the abort marker takes its producer off the list (KIP-98).
+The first batch may begin before the position, and the last one may be incomplete. Gaps between offsets are normal:
+compaction and transactions leave them, and a batch without records still advances the position. Control batches are
+skipped. With read_committed, records of aborted transactions are skipped, too. The response lists these transactions by
+producer id and first offset, and an abort marker ends the one of its producer (KIP-98).
 
-What a writer cannot have made ends the reading there (`FetchedStatus`): records before it are still given, the position
-stays before the bad batch, and a seek goes past it. Messages of magic 0 and 1 are rewritten as records of magic 2, so that
-readers know one format; they and codecs without a library are rare, and opened with the GIL.
+Invalid data ends the reading (`FetchedStatus`). Records before it are still returned, the position stays before the bad
+batch, and a seek skips it. Messages of magic 0 and 1 are converted to records of magic 2, so that readers know one
+format. They, and codecs without a library, are rare and are opened with the GIL.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -83,7 +83,7 @@ cdef int by_first_offset(const void* one, const void* other) noexcept nogil:
 
 
 cdef int32_t place_of(const ProducerSet* producers, int64_t producer_id) noexcept nogil:
-    """Where the id stands, or would stand."""
+    """Return the index of an id, or where to insert it."""
     cdef int32_t low = 0
     cdef int32_t high = producers.count
     cdef int32_t middle
@@ -141,7 +141,7 @@ cdef bint take_aborted_up_to(FetchedPartition* fetched, int64_t offset) noexcept
 
 
 cdef bint is_abort_marker(const FetchedPartition* fetched) noexcept nogil:
-    """Of an open control batch: whether its record says that its transaction was aborted."""
+    """Return whether the record of an open control batch is an abort marker."""
     cdef Cursor records = fetched.records
     cdef Cursor key
     cdef RecordView record
@@ -160,7 +160,10 @@ cdef inline FetchedStatus fail(FetchedPartition* fetched, FetchedStatus status) 
 
 
 cdef inline bint is_for_readers(const FetchedPartition* fetched) noexcept nogil:
-    """Of a batch whose head was read: neither control nor aborted, nor wholly before the position."""
+    """Return whether a batch has records to read, after its header was read.
+
+    False for control batches, aborted ones, and those entirely before the position.
+    """
     cdef const BatchHeader* batch = &fetched.batch
     if batch.last_offset < fetched.next_offset or batch.attributes & CONTROL_MASK:
         return False
@@ -185,7 +188,7 @@ cdef FetchedStatus close_batch(FetchedPartition* fetched) noexcept nogil:
 
 
 cdef FetchedStatus open_batch(FetchedPartition* fetched) noexcept nogil:
-    """FETCHED_OPEN does not promise a record: those of the batch may all lie before the position."""
+    """Open the next batch to read. FETCHED_OPEN guarantees no record: all of the batch may be before the position."""
     while fetched.status == FETCHED_DRAINED:
         if read_head(fetched) != FETCHED_OPEN:
             return fetched.status
@@ -201,7 +204,7 @@ cdef FetchedStatus open_batch(FetchedPartition* fetched) noexcept nogil:
 
 
 cdef bint follow_transactions(FetchedPartition* fetched) noexcept nogil:
-    """Knows which producers' records are aborted from this batch on; False when its marker cannot be read (`status`)."""
+    """Update the producers with aborted transactions. Returns False if a marker cannot be read (see `status`)."""
     if not take_aborted_up_to(fetched, fetched.batch.last_offset):
         fetched.status = FETCHED_NO_MEMORY
         return False
@@ -216,7 +219,7 @@ cdef bint follow_transactions(FetchedPartition* fetched) noexcept nogil:
 
 
 cdef FetchedStatus read_head(FetchedPartition* fetched) noexcept nogil:
-    """Reads the head of the batch at `position`, and checks its checksum unless its magic is old."""
+    """Read the header of the batch at `position`. Checks the CRC for magic 2."""
     cdef BatchHeader* batch = &fetched.batch
     cdef const uint8_t* data = fetched.data + fetched.position
     cdef BatchStatus status
@@ -227,7 +230,7 @@ cdef FetchedStatus read_head(FetchedPartition* fetched) noexcept nogil:
         return fail(fetched, FETCHED_CUT_SHORT) if fetched.position == 0 else FETCHED_DRAINED
     if status != BATCH_OK and status != BATCH_OLD_MAGIC:
         return fail(fetched, FETCHED_MALFORMED)
-    # The offset stands outside the checksum, and there is one after the last record's.
+    # The CRC does not cover the base offset, and the last offset must have a successor.
     if batch.base_offset < 0 or batch.last_offset < batch.base_offset or batch.last_offset == INT64_MAX:
         return fail(fetched, FETCHED_MALFORMED)
     if fetched.check_crcs and batch.magic >= 2 and not has_valid_checksum(data, batch):
@@ -236,7 +239,7 @@ cdef FetchedStatus read_head(FetchedPartition* fetched) noexcept nogil:
 
 
 cdef FetchedStatus open_records(FetchedPartition* fetched) noexcept nogil:
-    """The records of a batch of magic 2, out of the compression."""
+    """Open the records of a batch of magic 2, decompressed."""
     cdef BatchHeader* batch = &fetched.batch
     cdef const uint8_t* data = fetched.data + fetched.position + BATCH_HEADER_SIZE
     cdef size_t size = <size_t>batch.size_bytes - BATCH_HEADER_SIZE
@@ -304,7 +307,7 @@ cdef FetchedStatus open_by_python(FetchedPartition* fetched):
 
 
 cdef FetchedStatus open_by_wheel(FetchedPartition* fetched) except *:
-    """A batch whose codec has no library here: decompressed by a wheel, then opened as if it had not been compressed."""
+    """Decompress a batch with a Python package, because no library for its codec is installed; then open it."""
     from kcore.record import codec_fallback
 
     cdef const uint8_t* data = fetched.data + fetched.position + BATCH_HEADER_SIZE
@@ -327,7 +330,7 @@ cdef FetchedStatus open_by_wheel(FetchedPartition* fetched) except *:
 
 
 cdef FetchedStatus open_message(FetchedPartition* fetched) except *:
-    """A message of magic 0 or 1, or those compressed inside it, rewritten as records of magic 2."""
+    """Convert a message of magic 0 or 1, or the messages compressed in it, to records of magic 2."""
     from kcore.record import legacy
 
     cdef bytes message = (fetched.data + fetched.position)[:fetched.batch.size_bytes]
@@ -373,7 +376,7 @@ cdef const uint8_t* start_of(bytes data) noexcept:
 
 
 cdef void view_of(Record record, int64_t base_offset, RecordView* view):
-    """A record of an old message, with its own time as the difference to 0."""
+    """Describe a record of an old message. Its timestamp is the delta, because the base timestamp is 0."""
     view.attributes = 0
     view.timestamp_delta = record.timestamp
     view.offset_delta = <int32_t>(record.offset - base_offset)

@@ -1,4 +1,4 @@
-"""The consumer's driver: asks the leaders of its partitions for records, ahead of the reader."""
+"""Fetcher: the network thread's driver for a consumer. It fetches from partition leaders, ahead of the reader."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from kcore.client.consumer.fetch_request cimport AnsweredPartition, FetchTerms
@@ -23,13 +23,13 @@ cdef class Fetcher(RecordReader):
     # Under the mutex
     cdef FetchSession** sessions     # by slot of the node
     cdef int32_t session_count
-    cdef int64_t group               # counts groups of targets in requests
-    cdef int32_t first_target        # of the next turn
+    cdef int64_t group               # counts groupings of targets in requests
+    cdef int32_t first_target        # where the next turn begins
     cdef int32_t first_session
-    cdef size_t reserved_bytes       # of answers on their way
+    cdef size_t reserved_bytes       # reserved for responses in flight
     cdef int64_t look_ns             # when the next turn is due
 
-    # The network thread's
+    # On the network thread
     cdef int64_t turn(self, int64_t now_ns) noexcept nogil
     cdef int64_t gather(self, int64_t now_ns) noexcept nogil
     cdef int32_t node_of(self, FetchTarget* target, int64_t now_ns) noexcept nogil
@@ -51,6 +51,6 @@ cdef class Fetcher(RecordReader):
     cdef void back_off(self, FetchTarget* target, int64_t now_ns) noexcept nogil
     cdef void node_failed(self, FetchSession* session, int64_t now_ns) noexcept nogil
     cdef void tell_failure(self, FetchSession* session) noexcept nogil
-    # Whoever takes events'
+    # For take_events
     cdef bint take_failed_node(self, int32_t* node) noexcept nogil    # under the mutex
     cdef object event_from(self, const FetchTarget* target, const PendingEvent* event)

@@ -1,15 +1,15 @@
-"""Fetcher: keeps fetches on their way to the leaders of the assigned partitions, and what they brought for the reader.
+"""Fetcher: fetches from the leaders of the assigned partitions ahead of the reader, and queues the responses for it.
 
     assign, seek, pause ... -> targets --turn--> one request a node -> finished -> queue -> take_* (the reader)
                                                                                  -> events -> take_events (the background)
 
-One request is on the way to a node at a time; the next one leaves as soon as its answer is there, before the reader has seen
-it, since the heads of the batches say where to go on. A node is not asked while one of its partitions has more buffered than
-`max.partition.fetch.bytes` (the request would leave that partition out, and a long wait for the others would hold it up), nor
-while all that is buffered or on its way would exceed the bound on memory: the reader's next step goes on with it.
+Each node has at most one request in flight. The next one is sent as soon as its response arrives, before it is read,
+because the batch headers contain the next offset. In two cases a node gets no request until the reader has made room:
+one of its partitions has more than `max.partition.fetch.bytes` buffered (a request without this partition could wait
+long for the others, and would delay it), or the data that is buffered and in flight would exceed the memory limit.
 
-Concurrency: the mutex of FetchTargets covers sessions too, and is held for short. Requests are submitted without it: a closed
-NetworkClient finishes them on the spot. The NetworkClient is closed before its Fetcher is let go.
+Concurrency: the mutex of FetchTargets also guards the sessions. It is held briefly. Requests are submitted without it,
+because a closed NetworkClient finishes them at once. Close the NetworkClient before you release its Fetcher.
 Source: Fetcher, FetchCollector and AbstractFetch of Apache Kafka; KIP-227, KIP-392, KIP-320, KIP-951.
 """
 
@@ -46,7 +46,7 @@ cdef enum:
     FETCH_KEY = 1
     NOBODY = -1
     NS_PER_MS = 1000000
-    # How soon a node that is being connected to, or rests after a failure, is looked at again.
+    # How soon to look again at a node that is connecting, or that is in backoff after a failure.
     NODE_RETRY_NS = 10000000
     LARGEST_BACKOFF_SHIFT = 16
 
@@ -62,7 +62,7 @@ cdef int64_t fetcher_turn(void* fetcher, int64_t now_ns) noexcept nogil:
 
 @cython.final
 cdef class Fetcher(RecordReader):
-    """Made for one NetworkClient; `start` makes it the engine's driver. A partition is a `(topic, index)` pair."""
+    """Fetches through one NetworkClient. `start` makes it the driver. A partition is a `(topic, index)` pair."""
 
     def __cinit__(self, NetworkClient network not None, settings=None):
         self.settings = settings = FetchSettings() if settings is None else settings
@@ -94,13 +94,13 @@ cdef class Fetcher(RecordReader):
         free(self.sessions)
 
     def start(self):
-        """Makes this the driver of its network client."""
+        """Make this the driver of its network client."""
         self.network.drive(fetcher_turn, <void*>self)
 
-    # --- asking ---
+    # --- requests ---
 
     cdef int64_t turn(self, int64_t now_ns) noexcept nogil:
-        """Sends what may be sent; answers when to look again."""
+        """Send the requests that are due. Returns when to look again."""
         cdef FetchSession* session
         cdef int64_t look_ns
         cdef int32_t first, i
@@ -112,7 +112,7 @@ cdef class Fetcher(RecordReader):
         self.is_dirty = False
         self.is_starved = self.has_made_room = False
         look_ns = self.gather(now_ns)
-        # Behind the node that was asked last, so that memory, where it is short, goes to each in turn.
+        # Start after the node of the last request, so that scarce memory is shared in turn.
         first = self.first_session
         for i in range(self.session_count):
             session = self.sessions[(first + i) % self.session_count]
@@ -123,7 +123,7 @@ cdef class Fetcher(RecordReader):
             elif session.is_blocked:
                 self.is_starved = True
             elif not self.may_connect(session, now_ns):
-                self.is_dirty = True      # the connection's end is no event of ours
+                self.is_dirty = True      # the end of connecting raises no event here
                 look_ns = min(look_ns, now_ns + NODE_RETRY_NS)
             elif self.prepare(session, now_ns):
                 self.first_session = session.node + 1
@@ -133,13 +133,16 @@ cdef class Fetcher(RecordReader):
             elif session.retry_ns > now_ns:
                 look_ns = min(look_ns, session.retry_ns)
         if self.takes_back_starvation():
-            look_ns = now_ns              # the reader made room while a request was handed over
+            look_ns = now_ns              # the reader made room while a request was submitted
         self.look_ns = look_ns
         pthread_mutex_unlock(&self.lock)
         return look_ns
 
     cdef int64_t gather(self, int64_t now_ns) noexcept nogil:
-        """Gives every session that can be asked its targets, beginning with another one each time; when to look again."""
+        """Collect the targets of every session that may send a request, rotating the first one.
+
+        Returns when to look again.
+        """
         cdef FetchSession* session
         cdef FetchTarget* target
         cdef int64_t look_ns = INT64_MAX
@@ -171,7 +174,7 @@ cdef class Fetcher(RecordReader):
         return target.leader if target.read_replica == NOBODY or target.leader == NOBODY else target.read_replica
 
     cdef FetchSession* session_of(self, int32_t node) noexcept nogil:
-        """The session with a node, made when it is first asked for; NULL without memory."""
+        """Return the session with a node, creating it on first use. NULL if memory cannot be allocated."""
         cdef FetchSession** sessions
         cdef FetchSession* session
         if not 0 <= node < MAX_NODES:
@@ -196,20 +199,20 @@ cdef class Fetcher(RecordReader):
         if self.network.is_ready(session.node, now_ns):
             return True
         if not self.network.begin_connecting(session.node, now_ns) and session.doubted_ns <= now_ns:
-            # Its partitions may be led by another by now, and what it followed can be read from the leader.
+            # Another node may lead its partitions by now, and what it follows can be fetched from the leaders.
             session.doubted_ns = now_ns + self.backoff_ns
             self.tell_failure(session)
         return False
 
     cdef bint prepare(self, FetchSession* session, int64_t now_ns) noexcept nogil:
-        """Makes the session's request ready to be submitted, and counts it as submitted."""
+        """Write the session's request and count it as in flight, for submission."""
         cdef int32_t max_bytes = self.room_for(session)
         cdef int16_t version
         if max_bytes <= 0:
             self.is_starved = True
             return False
         if session.id_changes != self.id_changes:
-            # Brokers know the partitions of their sessions by the topics' former ids.
+            # The broker's session has the topics' former ids.
             session.id_changes = self.id_changes
             restart_session(session)
         version = self.version_for(session)
@@ -226,7 +229,7 @@ cdef class Fetcher(RecordReader):
         return True
 
     cdef int16_t version_for(self, FetchSession* session) noexcept nogil:
-        """The highest version that both know; by name while the id of one of the topics is not known."""
+        """Return the highest common version; one with topic names if a topic's id is not known."""
         cdef int16_t highest = HIGHEST_FETCH_VERSION
         cdef int32_t i
         for i in range(session.wanted_count):
@@ -236,14 +239,14 @@ cdef class Fetcher(RecordReader):
         return self.network.version_of(session.node, FETCH_KEY, LOWEST_FETCH_VERSION, highest)
 
     cdef int32_t room_for(self, FetchSession* session) noexcept nogil:
-        """How many bytes the session may ask for; 0: the reader has to make room first."""
+        """Return how many bytes the session may request; 0: the reader must make room first."""
         cdef int64_t wanted = min(<int64_t>session.wanted_count * self.partition_max_bytes, <int64_t>self.max_bytes)
         cdef int64_t room = <int64_t>self.buffer_bytes - <int64_t>(self.buffered_bytes + self.reserved_bytes)
         if wanted <= room or (self.buffered_bytes == 0 and self.in_flight == 0):
             return <int32_t>wanted
         return <int32_t>room if room >= self.partition_max_bytes else 0
 
-    # --- answers ---
+    # --- responses ---
 
     cdef void finished(self, FetchSession* session, ReplyStatus status, ReceivedFrame* frame, size_t body,
                        int64_t now_ns) noexcept nogil:
@@ -264,7 +267,7 @@ cdef class Fetcher(RecordReader):
             self.wakeup.set()
 
     cdef bint take_answer(self, FetchSession* session, ReceivedFrame* frame, size_t body, int64_t now_ns) noexcept nogil:
-        """False when it cannot be read to its end; what was read until then counts."""
+        """Process a response. Returns False if it cannot be parsed to its end; what was parsed before that counts."""
         cdef Cursor cursor = cursor_over(frame.data + body, frame.size - body)
         cdef Cursor endpoints
         cdef int16_t version = session.version
@@ -279,7 +282,7 @@ cdef class Fetcher(RecordReader):
         session_answered(session, answer.error_code, answer.session_id)
         session.retry_ns = now_ns + <int64_t>max(0, answer.throttle_time_ms) * NS_PER_MS
         if answer.error_code != NONE:
-            # A session that the broker has forgotten is begun anew at once; whatever else it says may last.
+            # A session that the broker no longer knows is re-created at once. Other errors cause a backoff.
             return (answer.error_code == FETCH_SESSION_ID_NOT_FOUND
                     or answer.error_code == INVALID_FETCH_SESSION_EPOCH)
         for i in range(answer.topic_count):
@@ -298,7 +301,7 @@ cdef class Fetcher(RecordReader):
         return not cursor.failed
 
     cdef FetchTopic* topic_named(self, const uint8_t* name, int32_t size, bint by_id, FetchTopic* hint) noexcept nogil:
-        """Answers name topics in the order of requests mostly: the search begins behind the last one found."""
+        """Find a topic, beginning after `hint`: responses mostly name topics in the order of requests."""
         cdef FetchTopic* topic
         cdef int32_t first = 0 if hint == NULL else hint.handle + 1
         cdef int32_t i
@@ -318,7 +321,7 @@ cdef class Fetcher(RecordReader):
         if 0 <= answered.index < topic.target_count:
             target = topic.targets[answered.index]
         member = member_of(session, target) if target != NULL else NULL
-        # A seek, or an answer of another node, has moved it since it was asked for.
+        # A seek, or another node's response, has moved the position since the request.
         if member == NULL or member.offset != target.fetch_offset:
             return
         if answered.error_code != NONE or answered.diverging_epoch >= 0:
@@ -332,12 +335,12 @@ cdef class Fetcher(RecordReader):
             if not self.take_records_of(target, session.version, answered, frame):
                 self.back_off(target, now_ns)
         elif answered.preferred_read_replica != NOBODY:
-            # Until somebody says which node that is, the leader is asked again, without haste.
+            # The leader is fetched from, with backoff, until `set_read_replica` is called.
             self.take_error(session, target, answered, now_ns)
 
     cdef bint take_records_of(self, FetchTarget* target, int16_t version, AnsweredPartition* answered,
                               ReceivedFrame* frame) noexcept nogil:
-        """Queues the batches for the reader, and goes on behind them; False without memory."""
+        """Queue the batches for the reader and advance the fetch offset. Returns False if allocation fails."""
         cdef size_t size = <size_t>answered.records_size
         cdef AbortedTransaction* aborted = NULL
         cdef FetchedPartition* fetched
@@ -364,7 +367,7 @@ cdef class Fetcher(RecordReader):
         if following > target.fetch_offset:
             target.fetch_offset = following
         else:
-            target.is_blocked = True      # by bytes that the reader will not get past either, but by a `seek`
+            target.is_blocked = True      # no complete batch: neither the reader nor a fetch can go on before a `seek`
         return True
 
     cdef void take_error(self, FetchSession* session, FetchTarget* target, AnsweredPartition* answered,
@@ -372,7 +375,7 @@ cdef class Fetcher(RecordReader):
         cdef PendingEvent event
         cdef FetchedPartition* place
         if session.node != target.leader:
-            # What a follower says may be old: the leader is asked.
+            # A follower's state may be outdated: fetch from the leader.
             target.read_replica = NOBODY
             if answered.error_code == OFFSET_OUT_OF_RANGE:
                 return
@@ -388,7 +391,7 @@ cdef class Fetcher(RecordReader):
         if answered.error_code == OFFSET_OUT_OF_RANGE or (answered.error_code == NONE and answered.diverging_epoch >= 0):
             target.is_blocked = True
             if target.queued > 0:
-                # Behind the records that were fetched before.
+                # Queue the event after the records that were fetched before.
                 place = new_fetched_partition(NULL, NULL, 0, target.fetch_offset, NULL, 0)
                 if place != NULL:
                     place.owner = target
@@ -404,12 +407,12 @@ cdef class Fetcher(RecordReader):
         target.retry_ns = now_ns + min(wait_ns, self.backoff_max_ns)
 
     cdef void node_failed(self, FetchSession* session, int64_t now_ns) noexcept nogil:
-        """The node is not asked for a while."""
+        """Begin the backoff of a node."""
         session.retry_ns = now_ns + self.backoff_ns
         self.tell_failure(session)
 
     cdef void tell_failure(self, FetchSession* session) noexcept nogil:
-        """Nothing is read from followers there any more, and whoever knows leaders is told."""
+        """Stop reading from this node as a follower, and post the event NODE_FAILED."""
         cdef int32_t i
         session.has_failed = True
         for i in range(self.target_count):
@@ -424,7 +427,7 @@ cdef class Fetcher(RecordReader):
         return self.in_flight
 
     def take_events(self):
-        """The events since the last time, one of a partition at most."""
+        """Return the events since the last call, at most one per partition."""
         cdef FetchTarget* target
         cdef PendingEvent event
         cdef list events = []
@@ -456,7 +459,7 @@ cdef class Fetcher(RecordReader):
         return events
 
     cdef bint take_failed_node(self, int32_t* node) noexcept nogil:
-        """Moves `node` to the next one, from itself on, that has failed since it was told of."""
+        """Advance `node` to the next node, from itself on, with an unreported failure."""
         while node[0] < self.session_count:
             if self.sessions[node[0]] != NULL and self.sessions[node[0]].has_failed:
                 self.sessions[node[0]].has_failed = False

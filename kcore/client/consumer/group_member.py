@@ -1,7 +1,7 @@
-"""What a member of a group is under either protocol: identity, errors, callbacks that are due, requests to be taken.
+"""GroupMember: the common part of members under both protocols: identity, errors, due callbacks, pending requests.
 
-`consumer_coordinator.py` has the classic protocol, `consumer_membership.py` that of KIP-848; the Consumer and
-OffsetCommits know little more than this. A state machine without I/O, driven under the consumer's lock; see
+`consumer_coordinator.py` implements the classic protocol, `consumer_membership.py` that of KIP-848. Consumer and
+OffsetCommits mostly use this interface. A state machine without I/O, driven under the consumer's lock; see
 broker_request.py.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GroupMember(ABC):
-    """`error` is what the application has to hear of; with `is_fatal` nothing more is done."""
+    """A member of a group. `error` is for the application. If `is_fatal` is set, the member does nothing more."""
 
     def __init__(
         self,
@@ -37,15 +37,15 @@ class GroupMember(ABC):
         self._lookup = lookup
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._callbacks = CallbackQueue(subscriptions)
-        # Made and not yet taken by `poll`.
+        # Requests that `poll` has not returned yet.
         self._outbox: list[BrokerRequest] = []
         self.rebalances = 0
-        # Whether the word of its leaving is on its way.
+        # Whether a request to leave the group is in flight.
         self.is_leaving = False
         self.error: Exception | None = None
         self.is_fatal = False
 
-    # What others ask
+    # Queries
 
     @property
     @abstractmethod
@@ -54,7 +54,7 @@ class GroupMember(ABC):
     @property
     @abstractmethod
     def can_commit(self) -> bool:
-        """Whether the coordinator would, as far as is known, take a commit of this member."""
+        """Whether the coordinator would accept a commit of this member, as far as is known."""
 
     @property
     @abstractmethod
@@ -62,7 +62,7 @@ class GroupMember(ABC):
 
     @abstractmethod
     def commit_refused(self, metadata: GroupMetadata, code: int) -> None:
-        """A commit of the member as it was then got an error that says something of its membership."""
+        """Handle a commit error about the membership. `metadata` is the member's identity in that commit."""
 
     def take_error(self) -> Exception | None:
         error = self.error
@@ -74,12 +74,12 @@ class GroupMember(ABC):
 
     @abstractmethod
     def polled(self, now_ms: float) -> None:
-        """The application called `poll`: its member lives, and joins if it was thrown out."""
+        """Note that the application called `poll`. A member that was removed for missing polls joins again."""
 
     @property
     @abstractmethod
     def is_out(self) -> bool:
-        """Whether the member was given up for want of polls."""
+        """Whether the member has left because the application did not call `poll` in time."""
 
     @property
     def has_callbacks(self) -> bool:
@@ -95,7 +95,7 @@ class GroupMember(ABC):
 
     @abstractmethod
     def _callbacks_done(self, last: CallbackKind | None = None) -> None:
-        """The application has carried out what it had to, `last` as the last thing; None where there was nothing."""
+        """All callbacks have run. `last` is the kind of the last one; None if there was none."""
 
     # Time
 
@@ -107,7 +107,7 @@ class GroupMember(ABC):
 
     @abstractmethod
     def _go_on(self, now_ms: float) -> None:
-        """Does what is due, while there is a subscription."""
+        """Do what is due. Called while there is a subscription."""
 
     @abstractmethod
     def wake_ms(self) -> float: ...
@@ -115,7 +115,7 @@ class GroupMember(ABC):
     # Leaving
 
     def begin_leaving(self) -> RebalanceCallback | None:
-        """What the application has to do before `leave`: for `unsubscribe` and `close`."""
+        """Return the callback to run before `leave`, for `unsubscribe` and `close`; None if there is none."""
         self._callbacks.clear()
         owned = tuple(self._subscriptions.assigned)
         if not owned or not self._subscriptions.is_auto_assigned:

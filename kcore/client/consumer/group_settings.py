@@ -1,4 +1,4 @@
-"""Membership of a consumer in its group: the configurations of both protocols, and the member's present identity."""
+"""A consumer's group configurations for both protocols, and its current identity as a member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_GENERATION = -1
 
 
 class GroupSettings(NamedTuple):
-    """Under the names of Kafka's configurations; `rebalance_timeout_ms` is max.poll.interval.ms."""
+    """Kafka's group configurations, in ms. `rebalance_timeout_ms` is max.poll.interval.ms."""
 
     group_id: str
     instance_id: str | None = None
@@ -30,7 +30,7 @@ class GroupSettings(NamedTuple):
 
     @classmethod
     def of(cls, config: ConsumerConfig) -> Self:
-        """As a consumer with a group.id is configured."""
+        """Return the settings of a consumer that has a group.id."""
         return cls(
             config["group.id"],
             instance_id=config["group.instance.id"],
@@ -46,7 +46,10 @@ class GroupSettings(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """A member at one moment, for `Producer.send_offsets_to_transaction`. In a consumer group, its epoch."""
+    """A member's identity, for `Producer.send_offsets_to_transaction`.
+
+    Under the consumer protocol, `generation_id` is the member epoch.
+    """
 
     group_id: str
     generation_id: int = NO_GENERATION

@@ -1,8 +1,8 @@
-"""When a member of a classic group says that it lives, and when it is taken for dead (Kafka's Heartbeat).
+"""Timers of a member under the classic protocol (Kafka's Heartbeat).
 
-Three clocks: heartbeats every `heartbeat.interval.ms`; the session, which ends when nothing was heard of the
-coordinator for `session.timeout.ms`; and the application's own, which has to call `poll` every `max.poll.interval.ms`,
-or else its partitions go to somebody who does.
+There are three: the next heartbeat, after `heartbeat.interval.ms`; the end of the session, `session.timeout.ms` after
+the last response of the coordinator; and the application's next call of `poll`, within `max.poll.interval.ms`. If that
+is exceeded, the member's partitions are assigned to others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Heartbeat:
         self.poll_due_ms = 0.0
 
     def start(self, now_ms: float) -> None:
-        """The coordinator has just been heard of."""
+        """Restart the heartbeat and session timers after a response of the coordinator."""
         self.due_ms = now_ms + self._interval_ms
         self.session_ends_ms = now_ms + self._session_timeout_ms
 

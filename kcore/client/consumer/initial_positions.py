@@ -1,9 +1,9 @@
-"""Where assigned partitions begin: at what their group has committed, else where `auto.offset.reset` says. No I/O.
+"""Finds where assigned partitions begin: at the committed offset, otherwise where `auto.offset.reset` says. No I/O.
 
-A partition is looked up while it has no position and the application asks for records: from a `poll` or `position` on
-until it is told of a failure, or assigns other partitions. What it then commits or seeks comes before the next lookup.
-Nothing here waits to be told: each round of the background thread looks at what there is. An answer counts only for the
-assignment that it was asked for, since whoever had the partition in between may have committed.
+A partition is looked up while it has no position and the application requests records, which it does from a `poll` or
+`position` until it receives an error or assigns other partitions. So it can commit or seek before the next lookup.
+Each round of the background thread examines the current state, so no notifications are needed. An answer counts only
+for the assignment that it was requested for, because another member may have committed in between.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class InitialPositions:
-    """`commits` is None for a consumer without a group; driven before it, so that its questions leave at once."""
+    """`commits` is None without a group. Polled before `commits`, so that lookups are sent in the same round."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class InitialPositions:
         self._metadata = metadata
         self._commits = commits
         self._api_timeout_ms = api_timeout_ms
-        # By partition, for which of its assignments: see SubscriptionState.seeks.
+        # The lookups in flight: SubscriptionState.seeks of each partition when its lookup began.
         self._asked: dict[TopicPartition, int] = {}
         self.is_wanted = False
 
     def poll(self, now_ms: float) -> list[BrokerRequest]:
-        """Makes no requests of its own."""
+        """Begin lookups where needed. Always returns an empty list: OffsetCommits sends the requests."""
         subscriptions = self._subscriptions
         waiting = {p: subscriptions.seeks(p) for p in subscriptions.initializing()} if self.is_wanted else {}
         asked = {partition: seeks for partition, seeks in waiting.items() if self._asked.get(partition) != seeks}

@@ -1,7 +1,7 @@
-"""What a consumer's interceptors see: records before the application does, and offsets once committed
-(ConsumerInterceptor).
+"""Interceptors of a consumer (ConsumerInterceptor): for records before the application gets them, and for committed
+offsets.
 
-    on_consume(records) -> the records to hand out        on_commit(offsets)        close()
+    on_consume(records) -> the records for the application        on_commit(offsets)        close()
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the group has committed, and commits to it: OffsetCommit and OffsetFetch, for both group protocols. No I/O.
+"""Commits and lookups of a group's offsets: OffsetCommit and OffsetFetch, for both group protocols. No I/O.
 
-Commits leave in the order in which they were asked for, each in the name of the member and generation of that moment:
-an answer that says that these are over goes to the membership if they still count, and the commit has failed. A commit
-that somebody waits for is repeated until its deadline where that helps; one that nobody waits for is not (Kafka's
-commitAsync), since a later one says more. Facts: ConsumerCoordinator and CommitRequestManager of Kafka 4.
+Commits are sent in the order of the calls. Each has the member id and generation from the time of its call. If a
+response says that these are no longer valid, the commit fails, and the membership is informed. A commit with a deadline
+is retried until then after retriable errors. One without (Kafka's commitAsync) is not retried, because a later commit
+replaces it. Source: ConsumerCoordinator and CommitRequestManager of Kafka 4.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from kcore.client.metadata.cluster import Node
     from kcore.protocol.message import Message
 
-# From these versions on several groups are asked for at once, and member epochs are understood (KIP-709, KIP-848).
+# First versions of OffsetFetch with a list of groups (KIP-709), and of OffsetCommit with member epochs (KIP-848) and
+# with static members.
 FIRST_FETCH_OF_MANY = 8
 FIRST_COMMIT_WITH_EPOCH = 9
 FIRST_STATIC_COMMIT = 7
-# Below it offsets of open transactions cannot be waited for (KIP-447).
+# First version of OffsetFetch that can wait for the offsets of open transactions (KIP-447).
 FIRST_STABLE_FETCH = 7
 RETRIED = frozenset(
     {
@@ -50,7 +51,7 @@ MEMBER_IS_OVER = frozenset(
 
 
 class Commit:
-    """One commit; `deadline_ms` is None for one that nobody waits for."""
+    """One commit. `deadline_ms` is None for an asynchronous one."""
 
     __slots__ = ("deadline_ms", "member", "offsets", "outcome", "retry_ms")
 
@@ -65,7 +66,7 @@ class Commit:
 
 
 class OffsetLookup:
-    """One question for what is committed."""
+    """One lookup of committed offsets."""
 
     __slots__ = ("deadline_ms", "outcome", "partitions", "retry_ms")
 
@@ -77,7 +78,7 @@ class OffsetLookup:
 
 
 class OffsetCommits:
-    """`membership` is None for a consumer that has a group to commit to, but assigns its partitions itself."""
+    """`membership` is None if the consumer commits to a group without being a member of it."""
 
     def __init__(self, settings: GroupSettings, lookup: CoordinatorLookup, *, has_member_epochs: bool = False) -> None:
         self._settings = settings
@@ -89,14 +90,14 @@ class OffsetCommits:
         self._lookups: list[OffsetLookup] = []
         self.membership: GroupMember | None = None
 
-    # What is asked for
+    # Calls
 
     def commit(
         self,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         deadline_ms: float | None,
     ) -> Outcome[None]:
-        """With a deadline it is tried until then. Without a membership anybody may commit to a group."""
+        """Commit offsets; with a deadline, retry until then. Without a membership, the commit has no member id."""
         member = GroupMetadata(self._settings.group_id)
         outcome: Outcome[None] = Outcome()
         if self.membership is not None:
@@ -114,7 +115,7 @@ class OffsetCommits:
         return commit.outcome
 
     def fetch(self, partitions: Iterable[TopicPartition], deadline_ms: float) -> Outcome[Any]:
-        """What is committed for each partition, None where nothing is."""
+        """Look up the committed offset of each partition; None if there is none."""
         lookup = OffsetLookup(tuple(partitions), deadline_ms)
         if lookup.partitions:
             self._lookups.append(lookup)
@@ -142,7 +143,7 @@ class OffsetCommits:
             lookup.retry_ms = NEVER_MS
             requests.append(self._fetch_request(lookup, node))
         while self._commits and self._commits[0].retry_ms <= now_ms:
-            # What somebody waits for follows everything before it: nothing older may overwrite it.
+            # A synchronous commit waits for all earlier ones, so that no older offset overwrites it.
             if self._commits[0].deadline_ms is not None and self._sent:
                 break
             commit = self._commits.popleft()
@@ -228,7 +229,7 @@ class OffsetCommits:
             self._backoff.succeeded()
             commit.outcome.complete(None)
             return
-        # What will not pass counts before what will.
+        # An error that cannot be retried takes precedence.
         partition, code = min(refused, key=lambda entry: entry[1] in RETRIED)
         if code in codes.COORDINATOR_LOST or code == codes.REQUEST_TIMED_OUT:
             self._lookup.lost(node)
@@ -241,7 +242,7 @@ class OffsetCommits:
             return
         membership = self.membership
         if code == codes.STALE_MEMBER_EPOCH and membership is not None and membership.can_commit:
-            # The member's epoch went on while the commit was on its way: it is the same member still (KIP-848).
+            # The member's epoch changed while the commit was in flight. It is still the same member (KIP-848).
             newer = membership.group_metadata
             if newer.member_id == commit.member.member_id and newer.generation_id > commit.member.generation_id:
                 commit.member = newer
@@ -268,7 +269,7 @@ class OffsetCommits:
             commit.retry_ms = self._backoff.until_ms
             self._commits.appendleft(commit)
 
-    # What is committed
+    # Lookups
 
     def _fetch_request(self, lookup: OffsetLookup, node: Node) -> BrokerRequest:
         topics: dict[str, list[int]] = {}
@@ -314,7 +315,7 @@ class OffsetCommits:
             self._lookup.lost(node)
         is_out = code == codes.UNKNOWN_MEMBER_ID and self.membership is not None
         if self.membership is not None and is_out:
-            # It joins again, and asks as whoever it is then.
+            # The member joins again. The lookup is retried with its new identity.
             self.membership.commit_refused(self.membership.group_metadata, code)
         passing = (codes.NETWORK_EXCEPTION, codes.UNSTABLE_OFFSET_COMMIT, codes.STALE_MEMBER_EPOCH)
         if is_out or code in passing or code in codes.COORDINATOR_LOST or code == codes.COORDINATOR_LOAD_IN_PROGRESS:

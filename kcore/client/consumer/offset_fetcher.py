@@ -1,7 +1,8 @@
-"""Where things are in the logs: resets, offsets by time, and whether a log still has what was read. No I/O.
+"""Offset lookups in the logs: resets, offsets by time, and validation of positions. No I/O.
 
-Three questions to the leaders of partitions: ListOffsets for partitions that wait for a reset, and for whoever asks for
-offsets by time; OffsetsForLeaderEpoch for partitions whose leader changed (KIP-320). An answer that shows that the
+Partition leaders receive ListOffsets for resets and for lookups by time, and OffsetsForLeaderEpoch for partitions whose
+leader has changed (KIP-320). If a response shows that the leader is another broker, metadata is refreshed and the
+request is repeated. Source: Kafka's OffsetFetcher.
 leader is another one has metadata asked anew, and the question is repeated. Facts: Kafka's OffsetFetcher.
 """
 
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from kcore.protocol.message import Message
 
 CONSUMER_REPLICA_ID = -1
-# Below it the answer has no single offset.
+# First version of ListOffsets whose response has a single offset.
 FIRST_LIST_OFFSETS = 1
-# Below it OffsetsForLeaderEpoch needs rights that consumers do not have.
+# First version of OffsetsForLeaderEpoch that consumers are authorized to use.
 FIRST_EPOCH_VERSION = 3
 RETRIED = frozenset(
     {
@@ -57,7 +58,7 @@ RETRIED = frozenset(
 
 
 class TimeLookup:
-    """One question for offsets by time; `targets` has the timestamp for each partition."""
+    """One lookup of offsets by time. `targets` has the timestamp of each partition."""
 
     __slots__ = ("asked", "deadline_ms", "found", "outcome", "retry_ms", "targets")
 
@@ -71,12 +72,12 @@ class TimeLookup:
 
     @property
     def open(self) -> dict[TopicPartition, int]:
-        """What is neither answered nor on its way."""
+        """The targets that are neither answered nor in flight."""
         return {p: time for p, time in self.targets.items() if p not in self.found and p not in self.asked}
 
 
 class OffsetFetcher:
-    """`error` is what the application has to hear of."""
+    """`error` is an error for the application."""
 
     def __init__(
         self,
@@ -100,7 +101,10 @@ class OffsetFetcher:
         self.error: Exception | None = None
 
     def offsets_for_times(self, targets: Mapping[TopicPartition, int], deadline_ms: float) -> Outcome[Any]:
-        """For each partition the first record at or after a time, or what -1 and -2 stand for; None where none is."""
+        """Return the first record at or after a timestamp per partition; None if there is none.
+
+        The timestamps -1 and -2 return the end and the start of the log.
+        """
         lookup = TimeLookup(targets, deadline_ms)
         if targets:
             self._metadata.add({partition.topic for partition in targets})
@@ -133,7 +137,7 @@ class OffsetFetcher:
     def _by_leader(
         self, partitions: Iterable[TopicPartition], now_ms: float
     ) -> tuple[dict[Node, list[TopicPartition]], list[TopicPartition]]:
-        """Partitions by the broker that leads them; and those without a known leader, of which metadata has to tell."""
+        """Group partitions by leader, and return those without a known leader. These trigger a metadata update."""
         by_leader: dict[Node, list[TopicPartition]] = {}
         unknown = []
         for partition in partitions:
@@ -176,7 +180,7 @@ class OffsetFetcher:
                     position = FetchPosition(answer.offset, answer.leader_epoch, self._metadata.leader(partition))
                     self._subscriptions.finish_reset(partition, strategy, position)
                 else:
-                    # Nothing is as young as that: the end is where the next record comes (KIP-1106).
+                    # No record is as recent as the reset requires: reset to the end of the log (KIP-1106).
                     self._subscriptions.finish_reset_at_end(partition, strategy)
             if again:
                 self._subscriptions.retry_at(again, now_ms + self._pause_ms(now_ms))

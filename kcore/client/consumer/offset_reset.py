@@ -1,4 +1,4 @@
-"""Where a reset goes: what ListOffsets is asked for (`auto.offset.reset`, KIP-1106)."""
+"""Timestamps for ListOffsets that implement a reset (`auto.offset.reset`, KIP-1106)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from kcore.client.config.auto_offset_reset import EARLIEST, LATEST, NONE, ResetS
 TO_EARLIEST = ResetStrategy(EARLIEST)
 TO_LATEST = ResetStrategy(LATEST)
 NO_RESET = ResetStrategy(NONE)
-# ListOffsets: timestamps that stand for a place in the log.
+# Special timestamps of ListOffsets.
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 
 
 def timestamp_of(strategy: ResetStrategy, time_ms: int) -> int:
-    """What to ask for; `time_ms` is the time of day."""
+    """Return the timestamp for ListOffsets. `time_ms` is the current wall-clock time."""
     if strategy.kind == EARLIEST:
         return EARLIEST_TIMESTAMP
     if strategy.kind == LATEST:

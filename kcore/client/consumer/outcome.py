@@ -1,4 +1,4 @@
-"""What will come of something that was asked for: a value, or an error. Completed once; later completions are void."""
+"""The future result of an operation: a value or an error. It is completed once; later completions are ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class Outcome(Generic[Value]):
-    """Shared between threads under the consumer's lock, like all state machines."""
+    """Shared between threads under the consumer's lock, like the state machines."""
 
     __slots__ = ("_listeners", "_value", "error", "is_done")
 
@@ -45,9 +45,9 @@ class Outcome(Generic[Value]):
             self._listeners.append(listener)
 
     def take(self) -> Value:
-        """What came of it; raises what went wrong. Once, when it is done.
+        """Return the value or raise the error. Call this once, after it is done.
 
-        The error is not kept: it would hold the frames that it went through, and these hold whatever was at hand there.
+        The error is not kept: its traceback would keep frames and their local variables alive.
         """
         assert self.is_done
         error, self.error = self.error, None

@@ -1,4 +1,4 @@
-"""Reads the batches of one partition out of bytes at hand, by the rules that the consumer reads Fetch answers by."""
+"""PartitionReader: reads one partition's batches from a buffer, with the same code as the consumer."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -14,11 +14,11 @@ from kcore.client.consumer.record_columns cimport RecordColumns, take_into
 
 @cython.final
 cdef class PartitionReader:
-    """A cursor over the records of record batches, as a Fetch answer or a segment file holds them.
+    """A cursor over the records of record batches from a Fetch response or a segment file.
 
-    `offset` is the first record that is wanted; `aborted` are pairs of producer id and first offset, and count with
-    `read_committed`. `take` and `take_columns` give what stands before a bad batch, and raise KafkaError when they meet it
-    first. The buffer must not be written to meanwhile.
+    `offset` is the first offset to read. `aborted` are pairs of producer id and first offset; they apply only with
+    `read_committed`. `take` and `take_columns` return the records before a bad batch first, and raise KafkaError at the
+    next call. The buffer must not be modified while the reader uses it.
     """
 
     cdef Py_buffer view
@@ -59,22 +59,22 @@ cdef class PartitionReader:
 
     @property
     def next_offset(self):
-        """Where reading goes on: behind the last record taken, or behind the last batch."""
+        """The offset after the last record taken, or after the last batch once it is read through."""
         return self.fetched.next_offset
 
     @property
     def leader_epoch(self):
-        """Of the last batch that was read; -1 before, or when it has none."""
+        """The leader epoch of the last batch that was read; -1 if there is none."""
         return self.fetched.next_epoch
 
     @property
     def following_offset(self):
-        """Where the next fetch begins, by the heads of the batches alone."""
+        """Where the next fetch begins, computed from the batch headers only."""
         cdef int32_t epoch = -1
         return following_offset(self.fetched.data, self.fetched.size_bytes, self.fetched.next_offset, &epoch)
 
     def take(self, limit=None):
-        """The next records, at most `limit`; none at the end."""
+        """Return the next records, at most `limit`; an empty list at the end."""
         cdef list records = []
         cdef FetchedStatus status = take_records(self.fetched, self.topic, self.partition,
                                                  (1 << 62) if limit is None else limit, records)
@@ -83,7 +83,7 @@ cdef class PartitionReader:
         return records
 
     def take_columns(self, limit=None, *, bint for_arrow=False, bint include_headers=False):
-        """The next records in columns, at most `limit`; no rows at the end."""
+        """Return the next records as columns, at most `limit`; no rows at the end."""
         cdef RecordColumns columns = RecordColumns(for_arrow, include_headers)
         cdef FetchedStatus status = take_into(columns, self.fetched, self.topic, self.partition,
                                               INT64_MAX if limit is None else limit)

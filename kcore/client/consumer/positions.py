@@ -1,4 +1,4 @@
-"""Offsets as a consumer deals with them: where it reads next, what it commits, what it finds by time. Values."""
+"""Offsets of a consumer: positions, committed offsets and offsets by time. Immutable values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NO_LEADER = -1
 
 
 class LeaderAndEpoch(NamedTuple):
-    """A partition's leader as metadata has it; -1 for what is not known."""
+    """A partition's leader and its epoch from metadata. -1: unknown."""
 
     leader: int = NO_LEADER
     epoch: int = NO_EPOCH
@@ -19,7 +19,7 @@ NOBODY = LeaderAndEpoch()
 
 
 class FetchPosition(NamedTuple):
-    """The next offset to read, the leader epoch of the record before it, and the leader it was checked with."""
+    """The next offset to read, the leader epoch of the record before it, and the current leader."""
 
     offset: int
     offset_epoch: int = NO_EPOCH
@@ -27,7 +27,7 @@ class FetchPosition(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset: the next one to read, with the leader epoch of the record before it, and any text."""
+    """A committed offset: the next offset to read, any text, and the leader epoch of the record before it."""
 
     offset: int
     metadata: str = ""
@@ -35,7 +35,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The first record at or after a time; the timestamp is that record's, in milliseconds."""
+    """The first record at or after a time. The timestamp is the record's, in milliseconds."""
 
     offset: int
     timestamp_ms: int
@@ -43,7 +43,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """Where a leader's log ends for the highest epoch not above the asked one; -1 where it has none (KIP-320)."""
+    """The end offset of the highest epoch not above the requested one, in a leader's log; -1: none (KIP-320)."""
 
     leader_epoch: int
     end_offset: int

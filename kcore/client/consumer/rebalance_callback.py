@@ -1,7 +1,7 @@
-"""What a rebalance has the application do, on its own thread, from within `poll`.
+"""Callbacks of a rebalance, which the application runs on its own thread within `poll`.
 
-The state machines of both protocols hand these out one at a time, in order, and go on once one is done. The listener
-of `subscribe` is called for those that have partitions.
+The state machines of both protocols return them one at a time, in order, and continue after each. The listener of
+`subscribe` is called for all kinds except PREPARE.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class CallbackKind(Enum):
-    # Commit what was read, where that is automatic: somebody else may be about to go on from there.
+    # Commit the positions if commits are automatic, because other members may continue from there.
     PREPARE = "prepare"
     REVOKED = "revoked"
-    # They are another's already: nothing can be committed for them any more.
+    # Others own the partitions already, so nothing can be committed for them.
     LOST = "lost"
     ASSIGNED = "assigned"
 
 
 class RebalanceCallback(NamedTuple):
-    """`partitions` come or go; `assignment` is all that there is once those have come."""
+    """`partitions` are added or removed. `assignment` is the whole assignment after an addition."""
 
     kind: CallbackKind
     partitions: tuple[TopicPartition, ...] = ()
@@ -36,7 +36,7 @@ class RebalanceCallback(NamedTuple):
 
 
 class CallbackQueue:
-    """Callbacks in their order, and what each does to the assignment: before it runs, and after."""
+    """Callbacks in order, with their effects on the assignment before and after each runs."""
 
     def __init__(self, subscriptions: SubscriptionState) -> None:
         self._subscriptions = subscriptions
@@ -44,14 +44,14 @@ class CallbackQueue:
         self.running: RebalanceCallback | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is one that waits or runs."""
+        """Whether a callback waits or runs."""
         return bool(self._waiting) or self.running is not None
 
     def prepare(self) -> None:
         self._waiting.append(RebalanceCallback(CallbackKind.PREPARE))
 
     def revoke(self, partitions: Iterable[TopicPartition], *, are_lost: bool = False) -> None:
-        """From now on nothing is read of them."""
+        """Queue a revocation. Nothing is read from these partitions from now on."""
         gone = tuple(partitions)
         self._subscriptions.await_revocation(gone)
         self._waiting.append(RebalanceCallback(CallbackKind.LOST if are_lost else CallbackKind.REVOKED, gone))
@@ -60,11 +60,11 @@ class CallbackQueue:
         self._waiting.append(RebalanceCallback(CallbackKind.ASSIGNED, tuple(added), tuple(assignment)))
 
     def clear(self) -> None:
-        """The group went on without this member. What runs is carried to its end."""
+        """Drop the waiting callbacks, because the member left its generation. A running one still finishes."""
         self._waiting.clear()
 
     def next(self) -> RebalanceCallback | None:
-        """What the application has to do next; it says so with `done`."""
+        """Return the next callback for the application, which must report its end with `done`."""
         if self.running is not None or not self._waiting:
             return None
         callback = self.running = self._waiting.popleft()
@@ -73,7 +73,7 @@ class CallbackQueue:
         return callback
 
     def done(self, callback: RebalanceCallback) -> None:
-        """Counts even if the group went on without this member meanwhile: what was given up stays so."""
+        """Finish a callback. Its partitions are revoked even if the member has left its generation meanwhile."""
         self.running = None
         if callback.kind in (CallbackKind.REVOKED, CallbackKind.LOST) and self._subscriptions.is_auto_assigned:
             gone = set(callback.partitions)
@@ -83,17 +83,17 @@ class CallbackQueue:
 
 
 class RebalanceListener:
-    """What to do as partitions come and go; override what matters (Kafka's ConsumerRebalanceListener).
+    """Called when partitions are assigned and revoked. Override what you need (Kafka's ConsumerRebalanceListener).
 
-    Called by `poll`, `unsubscribe` and `close`, on the thread that calls these; positions and commits may be used.
+    The methods run on the thread that calls `poll`, `unsubscribe` or `close`. They may use positions and commit.
     """
 
     def on_partitions_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Partitions that are read from now on: those that were not before. After every rebalance, even if none."""
+        """Called after every rebalance with the partitions that are newly assigned, possibly none."""
 
     def on_partitions_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Partitions that go to others once this returns: the last moment to commit their offsets."""
+        """Called before partitions are given to other members. This is the last chance to commit their offsets."""
 
     def on_partitions_lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """Partitions that others may have already; as revoked ones, unless overridden."""
+        """Called for partitions that other members may own already. Default: on_partitions_revoked."""
         self.on_partitions_revoked(partitions)

@@ -1,4 +1,4 @@
-"""Python's face of a ColumnSet."""
+"""RecordColumns: the Python object for a ColumnSet."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from kcore.client.consumer.columns cimport ColumnSet
@@ -13,6 +13,6 @@ cdef class RecordColumns:
     cdef ColumnSet* for_export(self) except NULL
 
 
-# As `columns.take_columns`, noting whose rows they are; batches that need it are opened with the GIL.
+# Like `columns.take_columns`, but records the source of the rows, and opens with the GIL the batches that need it.
 cdef FetchedStatus take_into(RecordColumns target, FetchedPartition* fetched, str topic, int32_t partition,
                              int64_t limit)

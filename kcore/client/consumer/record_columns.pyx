@@ -1,7 +1,7 @@
-"""Fetched records as NumPy arrays and as Arrow data, sharing one piece of memory with the native columns.
+"""Fetched records as NumPy arrays and as Arrow data that share the memory of the native columns.
 
-Nothing here copies: arrays are views that keep the columns alive. NumPy is imported when an array is asked for, Arrow's
-interface needs no package at all. Concurrency: immutable once filled.
+Nothing is copied: arrays are views that keep the columns alive. NumPy is imported on first use. The Arrow interface
+needs no package. Concurrency: immutable once filled.
 """
 
 cimport cython
@@ -36,7 +36,7 @@ cdef FetchedStatus take_into(RecordColumns target, FetchedPartition* fetched, st
 
 @cython.final
 cdef class ColumnMemory:
-    """A column's bytes, as a read-only buffer that holds the columns."""
+    """Read-only buffer over a column's bytes. Keeps the ColumnSet alive."""
 
     cdef ColumnSet* columns
     cdef void* start
@@ -71,10 +71,10 @@ cdef object bits_over(ColumnSet* columns, const uint8_t* bits, int64_t rows):
 
 @cython.final
 cdef class BytesColumn:
-    """Byte strings one behind the other: number i is `data[ends[i]:ends[i + 1]]`.
+    """Concatenated byte strings: string i is `data[ends[i]:ends[i + 1]]`.
 
-    `data` is an array of uint8, `ends` of int32 with one entry more than there are strings; `valid` says which are not
-    null, or is None when none is.
+    `data` is an array of uint8. `ends` is an array of int32 with one more entry than there are strings. `valid` is an
+    array of bool, False for null, or None if no string is null.
     """
 
     cdef readonly object data
@@ -85,7 +85,7 @@ cdef class BytesColumn:
         return len(self.ends) - 1
 
     def __getitem__(self, Py_ssize_t index):
-        """The string, or None; as bytes."""
+        """Return string `index` as bytes; None if it is null."""
         cdef Py_ssize_t count = len(self.ends) - 1
         if index < 0:
             index += count
@@ -96,7 +96,10 @@ cdef class BytesColumn:
         return self.data[self.ends[index]:self.ends[index + 1]].tobytes()
 
     def fixed_width(self):
-        """The strings as rows of an array of uint8, where all have one length and none is null; ValueError elsewhere."""
+        """Return the strings as rows of a uint8 array.
+
+        Raises ValueError if their lengths differ or one is null.
+        """
         cdef Py_ssize_t count = len(self)
         width = int(self.ends[1]) if count else 0
         sizes = self.ends[1:] - self.ends[:count]
@@ -116,10 +119,10 @@ cdef BytesColumn bytes_column(ColumnSet* columns, const VariableColumn* column, 
 
 @cython.final
 cdef class RecordColumns:
-    """Records in columns: for NumPy by attribute, for Arrow by its PyCapsule interface.
+    """Records as columns: NumPy arrays as attributes, or Arrow data through the PyCapsule interface.
 
-    `pyarrow.record_batch(columns)`, `pyarrow.table(columns)` and `polars.DataFrame(columns)` take it as it is, once it was
-    asked for with Arrow in mind; its schema is that of Spark's Kafka source.
+    Columns from `poll_arrow` can be passed to `pyarrow.record_batch(columns)`, `pyarrow.table(columns)` and
+    `polars.DataFrame(columns)`. Their schema is that of Spark's Kafka source.
     """
 
     def __cinit__(self, bint for_arrow=False, bint with_headers=False):
@@ -143,7 +146,7 @@ cdef class RecordColumns:
 
     @property
     def sources(self):
-        """Whose rows these are: (topic, partition, first row, row behind the last), in order."""
+        """Runs of rows from one partition, in order: (topic, partition, first row, row after the last)."""
         return self.ended_runs()
 
     @property
@@ -174,7 +177,7 @@ cdef class RecordColumns:
 
     @property
     def timestamp(self):
-        """Array of datetime64, in ms (in us when asked for with Arrow in mind)."""
+        """Array of datetime64, in ms; in us if the columns are for Arrow."""
         times = array_over(self.columns, self.columns.timestamps, self.columns.rows, sizeof(int64_t), "i8")
         return times.view("datetime64[us]" if self.columns.for_arrow else "datetime64[ms]")
 
@@ -207,8 +210,10 @@ cdef class RecordColumns:
         return self.columns.offsets[row]
 
     def first_row_from(self, int64_t offset, int64_t start, int64_t end):
-        """The first row, of a partition's rows `start` to `end` (see `sources`), that stands at an offset or behind it;
-        `end` where none does."""
+        """Return the first row at or after an offset, among a partition's rows `start` to `end` (see `sources`).
+
+        Returns `end` if there is none.
+        """
         cdef int64_t middle
         if not 0 <= start <= end <= self.columns.rows:
             raise IndexError(f"there are {self.columns.rows} rows")
@@ -246,10 +251,10 @@ cdef class RecordColumns:
 
 
 def pooled_bytes():
-    """Memory of columns that is kept for the next ones."""
+    """Return the bytes of column memory that are kept for reuse."""
     return pooled_column_bytes()
 
 
 def live_columns():
-    """How many sets of columns of the process are held by somebody: Python's faces, or Arrow arrays made of them."""
+    """Return how many column sets of this process are still in use, by RecordColumns, views of them or Arrow data."""
     return live_column_sets()

@@ -1,4 +1,4 @@
-"""The thread that takes records."""
+"""RecordReader: takes fetched records on the application's thread."""
 
 from libc.stdint cimport int64_t
 from kcore.client.consumer.fetch_session cimport FetchTarget
@@ -7,7 +7,7 @@ from kcore.client.consumer.fetched_partition cimport FetchedPartition, FetchedSt
 
 
 cdef class RecordReader(FetchTargets):
-    cdef FetchedPartition* current   # what is being read; the reader's alone
+    cdef FetchedPartition* current   # partially read response; used by the reader's thread only
 
     cdef bint advance(self) noexcept nogil
     cdef bint takes_back_starvation(self) noexcept nogil

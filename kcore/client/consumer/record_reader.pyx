@@ -1,8 +1,8 @@
-"""RecordReader: takes what was fetched, as records or as columns, on the thread of the application.
+"""RecordReader: takes fetched data as records or columns, on the application's thread.
 
-It waits without the GIL, and so are checksums and decompression. One answer at a time is being read; the mutex is taken
-before and after it, not while it is read. Concurrency: one thread takes; what other threads do to a partition meanwhile
-(seek, pause, unassign) shows with the next answer.
+Waiting, checksums and decompression run without the GIL. The mutex is held before and after a response is read, not
+during it. Concurrency: one thread takes records. If another thread changes a partition meanwhile (seek, pause,
+unassign), the change applies from the next response on.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -25,7 +25,7 @@ cdef class RecordReader(FetchTargets):
             free_fetched_partition(self.current)
 
     cdef bint advance(self) noexcept nogil:
-        """Makes the next answer that counts the current one; False when there is none."""
+        """Make the next valid response the current one. Returns False if there is none."""
         cdef FetchTarget* target
         cdef bint wakes
         pthread_mutex_lock(&self.lock)
@@ -41,7 +41,7 @@ cdef class RecordReader(FetchTargets):
                 self.throw_away(self.current)
                 self.post_event(target)
             elif target.is_paused:
-                # To where it stood: before all others.
+                # Put it back at the head of the queue.
                 self.current.next = self.first
                 self.first = self.current
                 if self.last == NULL:
@@ -56,7 +56,7 @@ cdef class RecordReader(FetchTargets):
         return self.current != NULL
 
     cdef void settle(self, FetchedStatus status) noexcept nogil:
-        """Notes how far the current answer was read."""
+        """Update the partition's position after reading the current response; free the response if it is drained."""
         cdef FetchedPartition* fetched = self.current
         cdef FetchTarget* target
         cdef bint wakes
@@ -75,7 +75,7 @@ cdef class RecordReader(FetchTargets):
             self.network.wake()
 
     cdef bint takes_back_starvation(self) noexcept nogil:
-        """Whether the driver is to look again, because room was made that it had waited for."""
+        """Return whether the driver must look again, because the reader has made the room that it waits for."""
         if not (self.is_starved and self.has_made_room):
             return False
         self.is_starved = self.has_made_room = False
@@ -83,9 +83,9 @@ cdef class RecordReader(FetchTargets):
         return True
 
     cdef int wait_for_records(self, int64_t deadline_ns) except -1:
-        """1 when there may be something now, 0 when the time is over.
+        """Return 1 if there may be records now, 0 if the deadline has passed.
 
-        Who does not wait leaves the wakeup as it is: it may have been meant for more than records.
+        If the deadline has passed already, the wakeup is not consumed: it may be meant for another purpose.
         """
         cdef WaitOutcome outcome
         if deadline_ns <= monotonic_ns():
@@ -97,9 +97,9 @@ cdef class RecordReader(FetchTargets):
         return outcome != WAIT_TIMED_OUT
 
     def take_records(self, Py_ssize_t max_records, timeout_ms=0):
-        """The next ConsumerRecords, at most so many; waits for the first one, and gives none when the time is over.
+        """Return at most `max_records` ConsumerRecords. Waits for the first one; empty after the timeout.
 
-        Raises KafkaError when a batch cannot be read, with nothing before it that could be given.
+        Raises KafkaError if a batch cannot be read and there are no records before it.
         """
         cdef int64_t deadline_ns = deadline_of(timeout_ms)
         cdef list records = []
@@ -125,7 +125,7 @@ cdef class RecordReader(FetchTargets):
         return records
 
     def take_columns(self, max_records=None, timeout_ms=0, *, bint for_arrow=False, bint include_headers=False):
-        """The next records as RecordColumns, likewise; without `max_records` all that is there."""
+        """Like `take_records`, but return RecordColumns. Without `max_records`, return all available records."""
         cdef RecordColumns columns = RecordColumns(for_arrow, include_headers)
         cdef int64_t limit = INT64_MAX if max_records is None else max_records
         cdef int64_t deadline_ns = deadline_of(timeout_ms)
@@ -145,20 +145,20 @@ cdef class RecordReader(FetchTargets):
                 self.settle(status)
             if status > FETCHED_BY_PYTHON and not columns.columns.rows:
                 raise self.failure_of_current(target)
-            # A bad batch, or columns that are full.
+            # Neither more records than the limit nor records after a bad batch; or the columns are full.
             if status != FETCHED_DRAINED:
                 break
         return columns
 
     def take_arrow(self, max_records=None, timeout_ms=0, *, bint include_headers=False):
-        """`take_columns` for Arrow: what comes has `__arrow_c_array__` and `__arrow_c_stream__`."""
+        """`take_columns` for Arrow. The result supports `__arrow_c_array__` and `__arrow_c_stream__`."""
         return self.take_columns(max_records, timeout_ms, for_arrow=True, include_headers=include_headers)
 
     cdef object failure_of_current(self, FetchTarget* target):
         return fetched_error(self.current, f"{self.names[target.topic.handle]}-{target.index}")
 
     def let_go(self):
-        """Frees what was fetched and is not read; for the end, once nothing more can be fetched."""
+        """Free all fetched data. Call this at the end, when nothing more can be fetched."""
         cdef FetchedPartition* fetched
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -173,5 +173,5 @@ cdef class RecordReader(FetchTargets):
             pthread_mutex_unlock(&self.lock)
 
     def wake(self):
-        """Ends a wait in `take_records` and its like before its time: they look again, and go on waiting if they may."""
+        """Wake a waiting `take_records`, `take_columns` or `take_arrow`. It looks again, and may wait further."""
         self.wakeup.notify()

@@ -1,18 +1,17 @@
-"""Records as text, by a template: what a console prints of them, without a Python object for each part.
+"""Formats records as text by a template, without a Python object for each part. Used by console-consumer.
 
-A template is a row of parts, each a literal (bytes) or the name of what a record says:
+A template is a list of parts. A part is a literal (bytes) or the name of a field:
 
-    topic  partition  offset  timestamp              numbers are decimal; a timestamp that is not there is -1
+    topic  partition  offset  timestamp              numbers are decimal; -1 if there is no timestamp
     epoch                                            decimal, or "NOT_PRESENT"
     stamp                                            "CreateTime:1700000000000", "LogAppendTime:...", "NO_TIMESTAMP"
-    key  value                                       bytes as they are; `null` where there are none
+    key  value                                       the bytes; `null` if there is none
     key_size  value_size                             decimal; -1 for null
     value_size_int32                                 four bytes, big endian
     headers                                          name, `header_key_separator`, value; `header_separator` between
 
-Both of what a Consumer gives can be written: ConsumerRecords and RecordColumns (whose rows carry no epoch).
-Concurrency: a template does not change; columns are written without the GIL. Source of the words: Kafka's
-DefaultMessageFormatter.
+ConsumerRecords and RecordColumns can be formatted. RecordColumns have no epoch. Concurrency: a template is immutable,
+and columns are formatted without the GIL. The words come from Kafka's DefaultMessageFormatter.
 """
 
 cimport cython
@@ -65,7 +64,7 @@ cdef enum:
     DECIMAL_DIGITS_MAX = 20
     FIRST_BYTES = 65_536
 
-# Borrowed bytes; `data` is NULL for null.
+# Borrowed bytes. `data` is NULL for null.
 cdef struct Text:
     const uint8_t* data
     int64_t size
@@ -74,7 +73,7 @@ cdef struct Part:
     Field field
     Text literal
 
-# What one record says, wherever it stands. Headers are the columns' entries, or encoded as in a batch.
+# The fields of one record. Headers are entries of `columns`, or encoded as in a batch.
 cdef struct Row:
     Text topic
     int32_t partition
@@ -158,11 +157,11 @@ cdef inline int64_t size_of(const Text* text) noexcept nogil:
 
 @cython.final
 cdef class RecordText:
-    """Writes records by a template of parts; ValueError for a name that no part has."""
+    """Formats records by a template. Raises ValueError for an unknown field name."""
 
     cdef Part* parts
     cdef int32_t part_count
-    cdef tuple literals              # keeps their bytes
+    cdef tuple literals              # keeps the bytes of the parts alive
     cdef Text null, header_separator, header_key_separator, no_headers
     cdef readonly bint needs_headers
     cdef readonly bint needs_epoch
@@ -197,7 +196,10 @@ cdef class RecordText:
         free(self.parts)
 
     def of_columns(self, RecordColumns columns not None, int64_t start=0, end=None):
-        """The rows from `start` to before `end`. ValueError when headers are wanted of columns that have none."""
+        """Format rows `start` (inclusive) to `end` (exclusive).
+
+        Raises ValueError if the template needs headers and the columns have none.
+        """
         cdef int64_t stop = columns.columns.rows if end is None else end
         cdef int64_t first, last
         cdef Bytes out
@@ -245,7 +247,7 @@ cdef class RecordText:
         return True
 
     def of_records(self, list records not None):
-        """ConsumerRecords, whose keys and values are bytes or None (TypeError otherwise)."""
+        """Format ConsumerRecords. Raises TypeError if a key or value is neither bytes nor None."""
         cdef ConsumerRecord record
         cdef Bytes out
         cdef Row row
@@ -265,7 +267,7 @@ cdef class RecordText:
                 row.timestamp_type = record.timestamp_type
                 row.key = self.content(record.key)
                 row.value = self.content(record.value)
-                # Headers that were made in Python are written here, all others out of their bytes.
+                # Headers given as Python objects are encoded here. Fetched ones are still encoded.
                 encoded = None
                 row.header_count = record.header_count
                 if self.needs_headers and record.encoded_headers is None and record.header_count > 0:
@@ -290,7 +292,7 @@ cdef class RecordText:
         return text
 
     cdef bint put_row(self, Bytes* out, const Row* row) noexcept nogil:
-        """One record; False without memory."""
+        """Format one record. Returns False if memory cannot be allocated."""
         cdef bint is_put = True
         cdef const Part* part
         cdef int32_t i
@@ -354,7 +356,7 @@ cdef class RecordText:
 
 
 cdef bytes encoded_headers(list headers):
-    """Headers as they stand in a batch."""
+    """Encode headers as in a batch."""
     cdef bytearray encoded = bytearray()
     for name, value in headers:
         put_sized(encoded, name.encode("utf-8", "surrogateescape"))

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 
 class SubscriptionPattern(str):
-    """A regular expression in RE2's syntax that the broker matches; only with group.protocol=consumer."""
+    """A regular expression in RE2 syntax that the broker matches. Requires group.protocol=consumer."""
 
     __slots__ = ()

@@ -1,16 +1,16 @@
-"""What is subscribed, assigned and paused, and where each partition stands (Kafka's SubscriptionState).
+"""Subscribed, assigned and paused partitions, and the position of each partition (Kafka's SubscriptionState).
 
-A partition that is assigned goes through these states; records are read in the last one only:
+An assigned partition goes through these states. Records are read only in the last one:
 
     INITIALIZING -> AWAIT_RESET -> AWAIT_VALIDATION <-> FETCHING
 
-INITIALIZING has no position yet: the group's committed offset is looked up, or the reset strategy counts. AWAIT_RESET
-waits for ListOffsets. AWAIT_VALIDATION waits for OffsetsForLeaderEpoch, which says whether the log that the present
-leader has still contains what was read (KIP-320); it is entered whenever the leader changes.
+INITIALIZING has no position yet: the committed offset is looked up, otherwise the reset strategy applies. AWAIT_RESET
+waits for ListOffsets. AWAIT_VALIDATION waits for OffsetsForLeaderEpoch, which shows whether the current leader's log
+still contains the records that were read (KIP-320). It is entered whenever the leader changes.
 
-What goes wrong with a position is a failure of its partition: it is told once, and not at all when the partition has
-been given another position, or has gone, before it could be told. No I/O, no lock: whoever shares it between threads
-holds one.
+An error of a position is stored as the failure of its partition. It is reported once. It is not reported if the
+partition gets another position, or is no longer assigned, before that. No I/O and no lock: callers that share it
+between threads hold a lock.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SubscriptionType(Enum):
     NONE = "none"
     TOPICS = "topics"
     PATTERN = "pattern"
-    # A pattern that the broker matches (KIP-848), in RE2's syntax.
+    # A pattern in RE2 syntax that the broker matches (KIP-848).
     BROKER_PATTERN = "broker pattern"
     ASSIGNED = "assigned"
 
@@ -67,7 +67,7 @@ class FetchState(Enum):
 
 
 class Truncation(Enum):
-    """What came of a validation."""
+    """Result of a validation."""
 
     NONE = "none"
     RESET = "reset"
@@ -95,11 +95,11 @@ class PartitionState:
         self.reset: ResetStrategy | None = None
         self.failure: Exception | None = None
         self.is_paused = False
-        # Between the decision of a rebalance and the listener's answer nothing is read.
+        # Nothing is read between the decision of a rebalance and the listener's callback.
         self.is_pending_revocation = False
         self.is_pending_assignment = False
         self.retry_ms = 0.0
-        # Grows with every position that does not come from reading on.
+        # Increases whenever the position changes other than by reading on.
         self.seeks = next(_SEEKS)
 
     @property
@@ -113,13 +113,13 @@ class PartitionState:
 
     @property
     def has_question(self) -> bool:
-        """Whether there is something to ask the partition's leader."""
+        """Whether a request to the partition's leader is needed."""
         return self.state is FetchState.AWAIT_VALIDATION or (
             self.state is FetchState.AWAIT_RESET and self.reset is not None
         )
 
     def seek(self, position: FetchPosition) -> None:
-        """Reads from here without asking; `validate` may follow."""
+        """Read from here without a request. `validate` may follow."""
         self.seeks = next(_SEEKS)
         self.state = FetchState.FETCHING
         self.position = position
@@ -128,7 +128,7 @@ class PartitionState:
         self.retry_ms = 0.0
 
     def await_reset(self, strategy: ResetStrategy | None) -> None:
-        """Without a strategy there is no position until a `seek`."""
+        """Wait for a reset. Without a strategy there is no position until a `seek`."""
         self.state = FetchState.AWAIT_RESET
         self.position = None
         self.reset = strategy
@@ -136,7 +136,7 @@ class PartitionState:
         self.retry_ms = 0.0
 
     def validate(self, position: FetchPosition) -> None:
-        """Only epochs on both sides can be compared."""
+        """Set the position. It is validated only if its epoch and the leader's epoch are known."""
         can_be_checked = position.offset_epoch != NO_EPOCH and position.current_leader.epoch != NO_EPOCH
         self.state = FetchState.AWAIT_VALIDATION if can_be_checked else FetchState.FETCHING
         self.position = position
@@ -147,19 +147,19 @@ class SubscriptionState:
     def __init__(self, default_reset: ResetStrategy) -> None:
         self.default_reset = default_reset
         self.type = SubscriptionType.NONE
-        # What this consumer wants; with a pattern, the topics that match it now.
+        # The topics of this consumer; with a pattern, those that match it now.
         self.topics: frozenset[str] = frozenset()
         self.pattern: Pattern[str] | None = None
         self.broker_pattern: str | None = None
-        # What any member of the group wants, while this one leads it.
+        # While this member leads the group: the topics of all members.
         self.group_topics: frozenset[str] = frozenset()
-        # Changes with every assignment, so that what was fetched for an older one can be told apart.
+        # Changes with every assignment, to recognise data that was fetched for an earlier one.
         self.assignment_id = 0
         self._partitions: dict[TopicPartition, PartitionState] = {}
-        # Whether `take_failure` may find something: asked with every poll, however many partitions there are.
+        # Whether `take_failure` may find something. Avoids a search of all partitions at every poll.
         self.has_failure = False
 
-    # What is wanted
+    # Subscriptions
 
     def _become(self, kind: SubscriptionType) -> None:
         if self.type not in (SubscriptionType.NONE, kind):
@@ -167,7 +167,7 @@ class SubscriptionState:
         self.type = kind
 
     def subscribe(self, topics: Iterable[str]) -> bool:
-        """Whether that is another set of topics than before."""
+        """Subscribe to topics. Returns whether they differ from the previous ones."""
         self._become(SubscriptionType.TOPICS)
         return self._change_topics(frozenset(topics))
 
@@ -182,7 +182,7 @@ class SubscriptionState:
         return changed
 
     def match_pattern(self, topics: Iterable[str]) -> bool:
-        """With a pattern of ours: subscribes to those of the cluster's topics that it matches as a whole."""
+        """Subscribe to the topics whose whole names match the client-side pattern. Returns whether they changed."""
         if self.type is not SubscriptionType.PATTERN or self.pattern is None:
             return False
         return self._change_topics(frozenset(topic for topic in topics if self.pattern.fullmatch(topic)))
@@ -193,7 +193,7 @@ class SubscriptionState:
         return changed
 
     def group_subscribe(self, topics: Iterable[str]) -> bool:
-        """As the leader: what the whole group wants; whether that is more than is known of by this member's own."""
+        """Set the topics of the whole group, as its leader. Returns whether they exceed this member's own topics."""
         self.group_topics = frozenset(topics)
         return not self.group_topics <= self.topics
 
@@ -206,17 +206,19 @@ class SubscriptionState:
 
     @property
     def is_auto_assigned(self) -> bool:
-        """Whether the group says which partitions are read."""
+        """Whether the group assigns the partitions."""
         return self.type in AUTO_ASSIGNED
 
     @property
     def metadata_topics(self) -> frozenset[str]:
         return self.topics | self.group_topics | {partition.topic for partition in self._partitions}
 
-    # What is assigned
+    # Assignments
 
     def assign(self, partitions: Iterable[TopicPartition]) -> bool:
-        """By the user: these and no others. Those that stay keep their positions. Whether anything changed."""
+        """Assign exactly these partitions. Those already assigned keep their positions. Returns whether that changes
+        anything.
+        """
         self._become(SubscriptionType.ASSIGNED)
         wanted = list(dict.fromkeys(partitions))
         if wanted == list(self._partitions):
@@ -227,7 +229,7 @@ class SubscriptionState:
     def assign_from_group(
         self, partitions: Iterable[TopicPartition], awaiting_callback: Iterable[TopicPartition] = ()
     ) -> None:
-        """By the group. Nothing is read of partitions that await the listener's callback."""
+        """Set the group's assignment. Partitions that await the listener's callback are not read yet."""
         if not self.is_auto_assigned:
             raise IllegalState("the group assigned partitions to a consumer without a subscription")
         self._set_partitions(dict.fromkeys(partitions))
@@ -245,7 +247,7 @@ class SubscriptionState:
                 self._partitions[partition].is_pending_assignment = False
 
     def await_revocation(self, partitions: Iterable[TopicPartition], is_pending: bool = True) -> None:
-        """From now on nothing is read of them, until they are gone, or kept after all."""
+        """Stop reading partitions until they are revoked. `is_pending=False` cancels that."""
         for partition in partitions:
             if partition in self._partitions:
                 self._partitions[partition].is_pending_revocation = is_pending
@@ -287,7 +289,7 @@ class SubscriptionState:
 
     @property
     def readable(self) -> dict[TopicPartition, FetchPosition]:
-        """What there is to fetch from where, paused partitions too."""
+        """The positions of all partitions that can be read, also of paused ones."""
         return {
             partition: state.position
             for partition, state in self._partitions.items()
@@ -299,26 +301,26 @@ class SubscriptionState:
         return state is not None and state.is_paused
 
     def seeks(self, partition: TopicPartition) -> int:
-        """Another number whenever the position has become another than by reading on."""
+        """Return a number that changes whenever the position changes other than by reading on."""
         state = self._partitions.get(partition)
         return state.seeks if state is not None else 0
 
     # Positions
 
     def seek(self, partition: TopicPartition, position: FetchPosition) -> None:
-        """Where to read next, whatever was before; checked with the leader when it has an epoch."""
+        """Set the next offset to read. It is validated with the leader if it has an epoch."""
         state = self._state(partition)
         state.seek(position)
         state.validate(position)
 
     def consumed(self, partition: TopicPartition, position: FetchPosition) -> None:
-        """Records up to `position` were handed out; passed over where somebody has moved it meanwhile."""
+        """Records up to `position` were returned to the application. Ignored unless the partition is being read."""
         state = self._partitions.get(partition)
         if state is not None and state.state is FetchState.FETCHING and state.position is not None:
             state.position = position._replace(current_leader=state.position.current_leader)
 
     def position(self, partition: TopicPartition) -> FetchPosition | None:
-        """None while there is none that can be read from."""
+        """Return the position; None while there is none to read from."""
         state = self._state(partition)
         return state.position if state.state is FetchState.FETCHING else None
 
@@ -328,7 +330,7 @@ class SubscriptionState:
 
     @property
     def all_consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What there is to commit: everything that has a position."""
+        """The offsets to commit: all positions that records are read from."""
         return {
             partition: OffsetAndMetadata(state.position.offset, "", state.position.offset_epoch)
             for partition, state in self._partitions.items()
@@ -336,7 +338,10 @@ class SubscriptionState:
         }
 
     def initializing(self) -> list[TopicPartition]:
-        """Partitions whose committed offset is to be looked up: not again before the application knows why in vain."""
+        """Return the partitions whose committed offset must be looked up.
+
+        Partitions with a failure are left out until the application has received it.
+        """
         return [
             partition
             for partition, state in self._partitions.items()
@@ -348,9 +353,9 @@ class SubscriptionState:
         committed: Mapping[TopicPartition, OffsetAndMetadata | None],
         leaders: Mapping[TopicPartition, LeaderAndEpoch],
     ) -> None:
-        """Partitions that wait for it begin at the group's offset; those without one are reset.
+        """Start waiting partitions at their committed offsets, or reset those without one.
 
-        NoOffsetForPartition is the failure of those that have neither an offset nor a strategy.
+        A partition without a committed offset and without a reset strategy fails with NoOffsetForPartition.
         """
         for partition, found in committed.items():
             state = self._partitions.get(partition)
@@ -365,7 +370,7 @@ class SubscriptionState:
                 state.await_reset(self.default_reset)
 
     def lose_position(self, partition: TopicPartition) -> None:
-        """What the position was of is no more: there is nothing to commit, and nothing to read before a `seek`."""
+        """Drop a position whose log no longer exists. Nothing is committed or read before a `seek`."""
         state = self._partitions.get(partition)
         if state is not None:
             state.await_reset(None)
@@ -373,7 +378,7 @@ class SubscriptionState:
     # Failures
 
     def fail(self, partitions: Iterable[TopicPartition], failure: Exception) -> None:
-        """What the application has to hear, if these are still where they are now when it asks."""
+        """Store a failure for the application. It is dropped if the partition gets another position first."""
         for partition in partitions:
             state = self._partitions.get(partition)
             if state is not None:
@@ -381,7 +386,7 @@ class SubscriptionState:
                 self.has_failure = True
 
     def take_failure(self) -> Exception | None:
-        """One failure, of all the partitions that have it; it is not told again."""
+        """Return one failure for all partitions that have it, and clear it there. None if there is none."""
         failed = {p: state for p, state in self._partitions.items() if state.failure is not None}
         if not failed:
             self.has_failure = False
@@ -399,7 +404,7 @@ class SubscriptionState:
         self._state(partition).await_reset(strategy or self.default_reset)
 
     def awaits_reset(self, partition: TopicPartition) -> bool:
-        """Whether the offset of a reset is yet to come."""
+        """Return whether a reset waits for its offset."""
         state = self._partitions.get(partition)
         return state is not None and state.state is FetchState.AWAIT_RESET and state.reset is not None
 
@@ -411,7 +416,7 @@ class SubscriptionState:
         }
 
     def finish_reset(self, partition: TopicPartition, strategy: ResetStrategy, position: FetchPosition) -> bool:
-        """An answer to a reset; passed over when it is no longer that reset that is awaited."""
+        """Apply the response to a reset. Ignored if the partition no longer waits for this reset."""
         state = self._partitions.get(partition)
         if state is None or state.state is not FetchState.AWAIT_RESET or state.reset != strategy:
             return False
@@ -419,7 +424,7 @@ class SubscriptionState:
         return True
 
     def finish_reset_at_end(self, partition: TopicPartition, strategy: ResetStrategy) -> None:
-        """Nothing is as young as the reset wanted it: the end of the log it is, then."""
+        """No record is as recent as the reset requires: reset to the end of the log instead."""
         state = self._partitions.get(partition)
         if state is not None and state.state is FetchState.AWAIT_RESET and state.reset == strategy:
             state.await_reset(TO_LATEST)
@@ -427,7 +432,7 @@ class SubscriptionState:
     # Validation
 
     def note_leader(self, partition: TopicPartition, leader: LeaderAndEpoch, *, can_validate: bool = True) -> None:
-        """The leader is another one, or has another epoch: the position has to be checked with it (KIP-320)."""
+        """Set the partition's leader. If it or its epoch is new, the position must be validated (KIP-320)."""
         state = self._partitions.get(partition)
         if state is None or state.position is None or leader.leader == NO_LEADER:
             return
@@ -448,7 +453,7 @@ class SubscriptionState:
         }
 
     def finish_validation(self, partition: TopicPartition, asked: FetchPosition, end: EpochEnd) -> Truncation:
-        """What the leader says of `asked`; passed over if the position is another by now."""
+        """Apply the leader's response about the position `asked`. Ignored if the position has changed since."""
         state = self._partitions.get(partition)
         if state is None or state.state is not FetchState.AWAIT_VALIDATION or state.position != asked:
             return Truncation.NONE
@@ -467,13 +472,13 @@ class SubscriptionState:
     # Retries
 
     def retry_at(self, partitions: Iterable[TopicPartition], retry_ms: float) -> None:
-        """A reset or validation failed; it is tried again then."""
+        """Retry a failed reset or validation at this time."""
         for partition in partitions:
             state = self._partitions.get(partition)
             if state is not None:
                 state.retry_ms = retry_ms
 
     def wake_ms(self, asked: Container[TopicPartition] = ()) -> float:
-        """When a reset or validation is due that is not among those asked for already."""
+        """Return when the next reset or validation is due, except those of `asked`, which are in flight."""
         waiting = [state for p, state in self._partitions.items() if state.has_question and p not in asked]
         return min((state.retry_ms for state in waiting), default=NEVER_MS)

@@ -1,7 +1,7 @@
-"""How the leader of a classic group gives partitions to members: range, round robin, sticky, cooperative sticky.
+"""Assignors of the classic protocol, which the group's leader runs: range, round robin, sticky, cooperative sticky.
 
-An assignor is a pure function over members and topics, under the name that members vote for. `by_name` takes the
-values of `partition.assignment.strategy`: Kafka's class names, or the names on the wire.
+An assignor is a pure function over members and topics. Members vote for it by its name. `by_name` accepts the values of
+`partition.assignment.strategy`: Kafka's class names, or the names in the protocol.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 JAVA_PACKAGE = "org.apache.kafka.clients.consumer."
-# The name on the wire, and the class that has it in Kafka.
+# Name in the protocol, and Kafka's class name.
 JAVA_NAMES = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",
@@ -24,7 +24,7 @@ JAVA_NAMES = {
 
 
 def by_name(name: str) -> Assignor:
-    """The assignor of a name; InvalidSetting for one that there is not."""
+    """Return the assignor with a name. Raises InvalidSetting if there is none."""
     short = name.removeprefix(JAVA_PACKAGE)
     if short in ("range", "RangeAssignor"):
         from kcore.client.consumer.assignors.range import RangeAssignor

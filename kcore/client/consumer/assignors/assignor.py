@@ -1,7 +1,7 @@
-"""What every assignor is, and what it is told of members and topics.
+"""Assignor, the base class of assignors, and Member, the description of a group member.
 
-The facts are those of Kafka's ConsumerPartitionAssignor: members in the order of their `group.instance.id`, those
-without one after them by member id; racks count only where replicas do not lie in all racks alike (KIP-881).
+As in Kafka's ConsumerPartitionAssignor, static members are ordered by `group.instance.id`, followed by other members by
+member id. Racks matter only if not every rack has replicas of all partitions (KIP-881).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    # The racks that each partition of a topic has replicas in; as long as the topic has partitions.
+    # The racks of each partition's replicas, one entry per partition of a topic.
     ReplicaRacks: TypeAlias = Sequence[frozenset[str]]
     Topics: TypeAlias = Mapping[str, ReplicaRacks]
     Assignment: TypeAlias = dict[str, list[TopicPartition]]
@@ -26,7 +26,7 @@ NO_RACKS: frozenset[str] = frozenset()
 
 
 class Member(NamedTuple):
-    """A member as its subscription describes it; `user_data` is whatever its assignor put there."""
+    """A member as described by its subscription. `user_data` is specific to the assignor."""
 
     topics: frozenset[str]
     owned: tuple[TopicPartition, ...] = ()
@@ -37,8 +37,10 @@ class Member(NamedTuple):
 
 
 class Assignor(ABC):
-    """`is_cooperative` says that members keep what they own while they join (KIP-429), `is_sticky` that it matters who
-    had what before.
+    """Base class of assignors.
+
+    `is_cooperative`: members keep their partitions while they join (KIP-429). `is_sticky`: the result depends on the
+    previous owners.
     """
 
     name: str
@@ -47,10 +49,10 @@ class Assignor(ABC):
 
     @abstractmethod
     def assign(self, members: Mapping[str, Member], topics: Topics) -> Assignment:
-        """Every member's partitions, by member id. Topics that are not in `topics` do not exist (yet)."""
+        """Return every member's partitions, by member id. Topics that are not in `topics` do not exist (yet)."""
 
     def user_data(self, owned: Iterable[TopicPartition], generation: int) -> bytes | None:
-        """What a member puts into its subscription; `owned` is what it was given in its last `generation`."""
+        """Return the user data of a member's subscription. `owned` was assigned to it in its last `generation`."""
         return None
 
 
@@ -59,7 +61,7 @@ def without_racks(partition_counts: Mapping[str, int]) -> Topics:
 
 
 def in_order(members: Mapping[str, Member]) -> list[str]:
-    """Member ids, static members first: they keep their place when they come back under another member id."""
+    """Return the member ids, static members first. These keep their place when they rejoin with another member id."""
 
     def place(member_id: str) -> tuple[bool, str]:
         instance_id = members[member_id].instance_id
@@ -69,13 +71,13 @@ def in_order(members: Mapping[str, Member]) -> list[str]:
 
 
 def subscribers(members: Mapping[str, Member], topics: Topics) -> dict[str, list[str]]:
-    """The members, in order, of every topic that has partitions."""
+    """Return the subscribed members of every topic that has partitions, in order."""
     ordered = in_order(members)
     return {topic: [m for m in ordered if topic in members[m].topics] for topic, racks in topics.items() if racks}
 
 
 def racks_matter(member_racks: Iterable[str], replica_racks: Iterable[frozenset[str]]) -> bool:
-    """Whether it makes a difference which member reads which partition: not when every rack has all of them."""
+    """Return whether it matters which member reads which partition. It does not if every rack has all partitions."""
     wanted = {rack for rack in member_racks if rack}
     found = list(replica_racks)
     everywhere = NO_RACKS.union(*found)

@@ -1,8 +1,8 @@
-"""Sticky assignment where all members subscribe to the same topics: everybody gets the same number, give or take one.
+"""Sticky assignment if all members subscribe to the same topics. Partition counts of members differ by at most one.
 
-With P partitions and M members, `P % M` members get `P // M + 1` partitions and the others `P // M`. Members keep what
-they own up to that; the rest goes round: to members near the partition first, then to anybody (Kafka's
-AbstractStickyAssignor, its constrained case).
+With P partitions and M members, `P % M` members get `P // M + 1` partitions and the others `P // M`. Members keep their
+partitions up to that number. The remaining ones are assigned in turn, first to members in the same rack, then to any
+(Kafka's AbstractStickyAssignor, constrained case).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def assign_equally(owned: Mapping[str, Sequence[TopicPartition]], topics: Topics, racks: Racks) -> Assignment:
-    """`owned` has every member, with what it had before and may keep."""
+    """Assign all partitions. `owned` has every member with its previous partitions that it may keep."""
     shares = Shares(owned, topics, racks)
     shares.keep_owned()
     unassigned = shares.unassigned()
@@ -38,10 +38,10 @@ class Shares:
         self.racks = racks
         total = sum(len(partitions) for partitions in topics.values())
         self.least, extras = divmod(total, max(1, len(owned)))
-        # How many members may still get one more than the least.
+        # How many more members may get one partition more than `least`.
         self.extras = extras
         self.assignment: Assignment = {member: [] for member in owned}
-        # Members below the least; members at the least that may get one more. In the order of their turns.
+        # Members below `least`, and members at `least` that may get one more, each in turn order.
         self.below: list[str] = []
         self.at_least: deque[str] = deque()
 
@@ -76,7 +76,7 @@ class Shares:
         return [partition for partition in everything if partition not in taken]
 
     def give_near(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Gives what it can to members near it; returns what is left."""
+        """Assign partitions to members in the same rack where possible. Returns the remaining ones."""
         left = []
         turn = 0
         for partition in partitions:

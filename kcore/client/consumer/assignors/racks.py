@@ -1,4 +1,4 @@
-"""Which members are near which partitions, for the sticky assignors (KIP-881)."""
+"""The racks of members and partitions, for the sticky assignors (KIP-881)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Racks:
-    """Which members are near to which partitions; empty where that makes no difference."""
+    """Which members have a replica of which partitions in their rack. False if racks do not matter."""
 
     def __init__(self, members: Mapping[str, Member], topics: Topics) -> None:
         replica_racks = [racks for partitions in topics.values() for racks in partitions]
@@ -31,12 +31,12 @@ class Racks:
         return self._topics[partition.topic][partition.partition] if self._matter else NO_RACKS
 
     def is_far(self, member: str, partition: TopicPartition) -> bool:
-        """Whether the member has a rack, and the partition no replica there."""
+        """Return whether the member has a rack without a replica of the partition."""
         rack = self._of_member.get(member)
         return rack is not None and rack not in self.of(partition)
 
     def is_near(self, member: str, partition: TopicPartition) -> bool:
-        """Whether the member has a rack, and the partition a replica there."""
+        """Return whether the member has a rack with a replica of the partition."""
         rack = self._of_member.get(member)
         return rack is not None and rack in self.of(partition)
 

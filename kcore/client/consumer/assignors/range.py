@@ -1,8 +1,8 @@
-"""Topic by topic, consecutive partitions to the members in order (Kafka's RangeAssignor), near ones first (KIP-881).
+"""Assigns consecutive partitions of each topic to the members in order (Kafka's RangeAssignor, rack-aware: KIP-881).
 
-Topics with the same number of partitions and the same members are assigned alike, so that partition n of all of them
-is read by one member. Where racks matter, partitions first go to members with a replica in their rack, within the
-number of partitions that each member would get anyway; co-partitioned topics stay together. The rest is ranges.
+Topics with the same number of partitions and the same members are assigned alike, so one member reads partition n of
+all of them. If racks matter, members first get partitions with a replica in their rack, up to the number that they
+would get anyway, and co-partitioned topics stay together. The remaining partitions are assigned as ranges.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TopicShare:
-    """How far the partitions of one topic have been given away; nobody gets more than an equal share."""
+    """The unassigned partitions of one topic, and what each member may still get."""
 
     def __init__(self, topic: str, racks: ReplicaRacks, members: Sequence[str], rack_of: Mapping[str, str]) -> None:
         self.topic = topic
@@ -32,7 +32,7 @@ class TopicShare:
         self.racks_matter = racks_matter((rack_of[member] for member in members), racks)
 
     def room(self, member: str) -> int:
-        """How many more partitions a member may get; the first to exceed the share take what is left over."""
+        """Return how many more partitions a member may get. The first members take the remainder, one each."""
         return max(0, self.share + (self.extras > 0) - self.taken[member])
 
     def is_near(self, member: str, number: int) -> bool:
@@ -56,7 +56,7 @@ class TopicShare:
 
 
 def _give_together(shares: Sequence[TopicShare], assignment: Assignment) -> None:
-    """Partition n of all these topics to one member that is near to all of them, where there is one."""
+    """Assign partition n of all these topics to one member that has replicas of all of them in its rack, if any."""
     remaining = list(shares[0].members)
     for number in range(len(shares[0].racks)):
         for member in remaining:
@@ -77,7 +77,7 @@ def _give_near(shares: Sequence[TopicShare], assignment: Assignment) -> None:
         alike.setdefault((size, *share.members), []).append(share)
     for together in alike.values():
         if len(together) > 1:
-            # Without a rack in sight there is nothing to match, and the ranges are the same anyway.
+            # Without racks there is nothing to match, and ranges give the same result.
             if together[0].has_racks:
                 _give_together(together, assignment)
         elif together[0].racks_matter:

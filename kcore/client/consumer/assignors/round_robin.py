@@ -1,4 +1,4 @@
-"""All partitions, topic by topic in order of names, one to each member in turn (Kafka's RoundRobinAssignor)."""
+"""Assigns all partitions, in the order of topics, to the members in turn (Kafka's RoundRobinAssignor)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Balanced assignments that move as little as possible (Kafka's StickyAssignor and CooperativeStickyAssignor).
+"""Balanced assignments that move few partitions (Kafka's StickyAssignor and CooperativeStickyAssignor).
 
-Members say what they own. Where all subscribe to the same topics `equal_subscriptions` divides the partitions,
-otherwise `unequal_subscriptions`. A partition that several members claim belongs to the one of the highest generation,
-and to nobody when that leaves several.
+Members report the partitions that they own. If all subscribe to the same topics, `equal_subscriptions` computes the
+assignment, otherwise `unequal_subscriptions`. A partition that several members claim belongs to the one with the
+highest generation, or to none if several have it.
 
-Cooperative (KIP-429): a partition goes to a new owner only in the generation after the old one has given it up, so
-what somebody else still claims is withheld from its new owner this time.
+Cooperative (KIP-429): a partition is assigned to a new owner only in the generation after the old one has revoked it.
+So a partition that another member still claims is not assigned in this generation.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class Claim(NamedTuple):
-    """What one member says that it owns."""
+    """The partitions that one member claims to own, and the generation in which it got them."""
 
     partitions: tuple[TopicPartition, ...]
     generation: int
 
 
 class Claims:
-    """Who owned what before: `owned` by member, without what is contested or gone; `claimants` of every partition."""
+    """Previous owners: `owned` by member, without contested and deleted partitions; `claimants` of every partition."""
 
     def __init__(self, claims: Mapping[str, Claim], topics: Topics) -> None:
         self.claimants: dict[TopicPartition, list[str]] = {}
@@ -45,7 +45,7 @@ class Claims:
         self.owned: dict[str, list[TopicPartition]] = {member: [] for member in sorted(claims)}
         self.owner: dict[TopicPartition, str] = {}
         newest = max((claim.generation for claim in claims.values()), default=NO_GENERATION)
-        # Who had a partition in an older generation, the last one if several: where it might go back to.
+        # The owner in the latest older generation: a candidate to move the partition back to.
         self.former_owner: dict[TopicPartition, str] = {}
         for partition, members in self.claimants.items():
             by_generation = sorted((claims[member].generation, member) for member in members)
@@ -64,7 +64,7 @@ class StickyAssignor(Assignor):
     is_sticky = True
 
     def user_data(self, owned: Iterable[TopicPartition], generation: int) -> bytes | None:
-        """Nothing before the first assignment. An eager member owns nothing while it joins, so this remembers it."""
+        """Return the last assignment; None before the first. An eager member owns nothing while it joins."""
         return None if generation == NO_GENERATION else user_data.encode_owned(owned, generation)
 
     def claim(self, member: Member) -> Claim:
@@ -92,7 +92,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         return user_data.encode_generation(generation)
 
     def claim(self, member: Member) -> Claim:
-        """Members of before KIP-792 have their generation in the user data, newer ones in the subscription."""
+        """Return what a member claims. Before KIP-792 the generation was in the user data, now it is a field."""
         generation = member.generation
         if generation == NO_GENERATION:
             generation = user_data.decode_generation(member.user_data)

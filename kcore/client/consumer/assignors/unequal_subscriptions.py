@@ -1,11 +1,11 @@
-"""Sticky assignment where members subscribe to different topics: as balanced as single moves can make it.
+"""Sticky assignment if members subscribe to different topics: as balanced as single moves can make it.
 
-What members own and may still have stays; what nobody has goes to the member with the fewest partitions of those that
-want its topic; then partitions move, one at a time, from a member that has at least two more than another that could
-have it. The moves count only if they made the whole more balanced (Kafka's AbstractStickyAssignor, its general case).
+Members keep the partitions that they own and may still have. An unassigned partition goes to the subscriber with the
+fewest partitions. Then partitions move, one at a time, from a member with at least two more than another subscriber.
+The moves are undone unless they made the whole more balanced (Kafka's AbstractStickyAssignor, general case).
 
-A partition that has to move goes back to who had it in an older generation if that serves; and where another partition
-of the same topic came the opposite way, that one returns instead, so that the two do not change places.
+A partition that must move returns to its owner of an older generation if that helps. If another partition of the topic
+has moved in the opposite direction, that one returns instead, so that the two are not exchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def assign_unequally(
     topics: Topics,
     racks: Racks,
 ) -> Assignment:
-    """`wishes` has the topics of every member, `owned` what each had before, `former_owner` who had it before that."""
+    """Assign all partitions.
+
+    `wishes` has the topics of every member, `owned` its previous partitions, and `former_owner` the owners before that.
+    """
     holdings = Holdings(wishes, topics)
     gave_up = False
     for member in sorted(owned):
@@ -44,7 +47,7 @@ def assign_unequally(
     before = dict(holdings.owner)
     score = holdings.imbalance()
     balance = Balancing(holdings, former_owner, racks)
-    # New partitions are moved before old ones, unless old ones had to move anyway.
+    # Move new partitions before old ones, unless old ones had to move anyway.
     if not gave_up:
         balance.move(unassigned)
     moved = balance.move(holdings.in_order())
@@ -68,15 +71,15 @@ def _give_unassigned(holdings: Holdings, unassigned: Sequence[TopicPartition], r
 
 
 class Holdings:
-    """Who has what, and of those that want a topic, who has the fewest partitions."""
+    """The owner of each partition, and the subscriber of each topic with the fewest partitions."""
 
     def __init__(self, wishes: Mapping[str, frozenset[str]], topics: Topics) -> None:
         self.topics = topics
         self.interested = {topic: [member for member in sorted(wishes) if topic in wishes[member]] for topic in topics}
         self.count = dict.fromkeys(wishes, 0)
         self.owner: dict[TopicPartition, str] = {}
-        # A heap of (count, member) for each set of members that share a topic. Entries whose count has grown since
-        # are corrected at the top; one whose count has shrunk is entered again.
+        # A heap of (count, member) for each set of subscribers. An entry whose count has grown is corrected when it is
+        # at the top. For a count that has shrunk, another entry is added.
         self._heaps: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         for members in self.interested.values():
             self._heaps.setdefault(tuple(members), [(0, member) for member in members])
@@ -88,7 +91,7 @@ class Holdings:
         self._heap_of_topic = {topic: self._heaps[tuple(members)] for topic, members in self.interested.items()}
 
     def in_order(self) -> list[TopicPartition]:
-        """All partitions, those that the fewest members could have first."""
+        """Return all partitions, those with the fewest subscribers first."""
         ordered = sorted(self.topics, key=lambda topic: (len(self.interested[topic]), topic))
         return [TopicPartition(topic, number) for topic in ordered for number in range(len(self.topics[topic]))]
 
@@ -102,7 +105,7 @@ class Holdings:
         self.count[member] += 1
 
     def fewest(self, topic: str) -> str | None:
-        """The member with the fewest partitions of those that want a topic, the first by name of several."""
+        """Return the subscriber of a topic with the fewest partitions; among equals, the first by name."""
         heap = self._heap_of_topic[topic]
         while heap:
             count, member = heap[0]
@@ -112,12 +115,12 @@ class Holdings:
         return None
 
     def fewest_near(self, partition: TopicPartition, racks: Racks) -> str | None:
-        """Of those that want a partition, and are not far from it."""
+        """Like `fewest`, among the subscribers that are not far from the partition."""
         near = [member for member in self.interested[partition.topic] if not racks.is_far(member, partition)]
         return min(near, key=lambda member: (self.count[member], member), default=None)
 
     def imbalance(self) -> int:
-        """The differences between the counts of all pairs of members that share topics with others."""
+        """Return the sum of differences between the counts of all pairs of members that share topics."""
         shared = {member for members in self.interested.values() if len(members) > 1 for member in members}
         counts = sorted(self.count[member] for member in shared)
         return sum(count * (2 * place - len(counts) + 1) for place, count in enumerate(counts))
@@ -134,7 +137,7 @@ class Holdings:
 
 
 class Movements:
-    """What has moved so far: from where it was at first to where it is now."""
+    """Tracks moved partitions: their original owner and the current one."""
 
     def __init__(self) -> None:
         self._way: dict[TopicPartition, tuple[str, str]] = {}
@@ -163,7 +166,7 @@ class Balancing:
         self.movements = Movements()
 
     def move(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Moves partitions until no move helps any more; each brings two counts closer, so there is an end."""
+        """Move partitions until no move helps. This ends, because each move brings two counts closer together."""
         movable = [p for p in partitions if len(self.holdings.interested[p.topic]) > 1]
         moved = False
         while True:
@@ -187,7 +190,7 @@ class Balancing:
         return fewest if fewest is not None and holdings.count[fewest] < limit else None
 
     def _move(self, partition: TopicPartition, to_member: str) -> None:
-        """Moves it, or sends another of its topic back whence that came; the counts come out the same."""
+        """Move a partition, or return another one of its topic that moved the opposite way. Counts end up the same."""
         now_at = self.holdings.owner[partition]
         origin = self.movements.origin(partition, now_at)
         opposite = self.movements.moved(partition.topic, to_member, origin)

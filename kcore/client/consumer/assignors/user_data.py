@@ -1,7 +1,7 @@
-"""What the sticky assignors put into a subscription: what a member was given, and in which generation.
+"""User data of the sticky assignors in subscriptions: a member's last partitions and their generation.
 
-`sticky` writes version 1; version 0, of older members, has no generation. `cooperative-sticky` writes the generation
-alone: what is owned stands in the subscription itself. Neither carries a version of its own.
+`sticky` writes version 1; version 0, of older members, has no generation. `cooperative-sticky` writes only the
+generation, because the subscription itself has the owned partitions. The data does not contain its version.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def encode_owned(owned: Iterable[TopicPartition], generation: int) -> bytes:
 
 
 def decode_owned(data: bytes | None) -> tuple[tuple[TopicPartition, ...], int]:
-    """What a member was given, and when; nothing of bytes that cannot be read, as with Kafka."""
+    """Decode a member's partitions and generation. Invalid data counts as empty, as in Kafka."""
     if not data:
         return (), NO_GENERATION
     for version in (1, 0):
