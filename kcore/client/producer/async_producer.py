@@ -32,17 +32,17 @@ class AsyncProducer:
         return self._producer.config
 
     async def send(self, topic: str, value: Any = None, **record: Any) -> RecordFuture:
-        """Appends one record, with the arguments of Producer.send."""
+        """Append one record, with the arguments of Producer.send."""
         if self._producer.takes_at_once(topic):
             return self._producer.send(topic, value, **record)
         return await asyncio.to_thread(self._producer.send, topic, value, **record)
 
     async def send_and_wait(self, topic: str, value: Any = None, **record: Any) -> RecordMetadata:
-        """Sends a record and waits until it is acknowledged."""
+        """Send a record and wait until it is acknowledged."""
         return await (await self.send(topic, value, **record))
 
     async def send_batch(self, topic: str, values: Any, **batch: Any) -> BatchFuture:
-        """Appends many records, with the arguments of Producer.send_batch."""
+        """Append many records, with the arguments of Producer.send_batch."""
         return await asyncio.to_thread(self._producer.send_batch, topic, values, **batch)
 
     async def partitions_for(self, topic: str) -> list[int]:

@@ -41,7 +41,7 @@ LONGEST_WAIT_MS = 60_000.0
 
 
 class Background:
-    """Serves one producer. It reads and steers the sender by `control`; `flush` is the producer's."""
+    """Background thread of one producer. It controls the sender through `control`. `flush` is the producer's."""
 
     def __init__(
         self, control: SenderControl, flush: Callable[[], None], network: NetworkClient, config: ProducerConfig
@@ -55,7 +55,7 @@ class Background:
             threaded=True,
         )
         self.replies = self._requester.replies
-        # The generator of the random module belongs to the application.
+        # The random module's own generator belongs to the application, which may seed it.
         self._metadata = Metadata(MetadataSettings.of(config), random.Random().random)
         self.transactions: Transactions | None = None
         self._producer_id: ProducerIdRequest | None = None
@@ -73,7 +73,7 @@ class Background:
     # Other threads
 
     def await_topic(self, topic: str, partition: int, timeout_ms: float) -> None:
-        """Waits until the topic has a partition of that number. Raises its error, or ClientTimeout."""
+        """Wait until the topic has a partition of that number. Raises its error, or ClientTimeout."""
         deadline_ms = now_ms() + timeout_ms
         with self._condition:
             is_known = self._metadata.want(topic, now_ms())
@@ -92,7 +92,7 @@ class Background:
         return 0 if known is None else len(known.partitions)
 
     def _raise_for_topic(self, topic: str) -> None:
-        """Raises errors that are not retriable. A missing topic may still be created."""
+        """Raise errors that are not retriable. A missing topic may still be created."""
         if self._is_closing:
             raise ProducerClosed("the producer is closed. Create a new one")
         error = self._metadata.errors.get(topic)
@@ -111,19 +111,19 @@ class Background:
         )
 
     def refuse_in_callback(self, method: str) -> None:
-        """RuntimeError if a method that waits for callbacks is called from one."""
+        """Raise RuntimeError if a method that waits for callbacks is called from one."""
         if threading.get_ident() == self._thread.ident:
             raise RuntimeError(
                 f"cannot call Producer.{method} in a delivery callback: it would wait for itself. Call it elsewhere"
             )
 
     def begin_closing(self) -> None:
-        """Aborts an open transaction, before the last flush."""
+        """Abort an open transaction, before the last flush."""
         if self.transactions is not None:
             self.transactions.close()
 
     def close(self) -> None:
-        """Ends the thread and the waits of other threads."""
+        """End the thread and the waits of other threads."""
         with self._condition:
             self._is_closing = True
             self._condition.notify_all()
@@ -132,7 +132,7 @@ class Background:
             self._thread.join()
 
     def take_leavings(self) -> None:
-        """Releases the requests that were in flight when the network was closed."""
+        """Release the requests that were in flight when the network was closed."""
         self._requester.take_leavings()
 
     # The thread
@@ -187,7 +187,7 @@ class Background:
             self._metadata.request_update()
 
     def _take_named_leaders(self) -> None:
-        """Uses the leaders that produce responses named, before metadata has them (KIP-951)."""
+        """Use newer leaders from produce responses before metadata has them (KIP-951)."""
         with self._condition:
             moved = {
                 topic
@@ -228,7 +228,7 @@ class Background:
             self._condition.notify_all()
 
     def _apply(self, cluster: Cluster, change: MetadataChange) -> None:
-        """Passes the brokers to the network and the leaders to the sender."""
+        """Pass the brokers to the network and the leaders to the sender."""
         slots = {node.id: self._network.set_node(node.id, node.host, node.port) for node in cluster.nodes.values()}
         for name in cluster.topics if change.has_other_nodes else change.topics:
             topic = cluster.topics.get(name)

@@ -1,4 +1,4 @@
-"""What `send_batch` answers: one future over all the batches that its records went into."""
+"""BatchFuture, the result of `send_batch`: one future over all batches that contain its records."""
 
 from libc.stdint cimport int32_t, int64_t
 from kcore.client.producer.producer_batch cimport ProducerBatch
@@ -19,7 +19,7 @@ cdef class BatchFuture:
     cdef Topic topic
     cdef list callbacks
     cdef readonly int64_t record_count
-    cdef int64_t told                  # parts that are known to be done
+    cdef int64_t told                  # leading parts that are known to be done
 
     cdef RecordFuture leaf(self, int64_t number, int32_t outcome)
     cdef int wait(self, timeout) except -1

@@ -1,4 +1,4 @@
-"""BatchFuture and DeliveredRange; what they are stands in batch_future.pxd."""
+"""Implementation of BatchFuture; see batch_future.pxd."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t
@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 
 class DeliveredRange(NamedTuple):
-    """Records of one `send_batch` that stand one after another in a partition. Where other threads sent to the same
-    partition at the same time, theirs may stand between them."""
+    """Consecutive records of one `send_batch` in a partition.
+
+    Records that other threads sent to the partition at the same time may be between them.
+    """
 
     partition: int
     first_offset: int
@@ -23,7 +25,7 @@ class DeliveredRange(NamedTuple):
 
 
 class FailedRange(NamedTuple):
-    """Records of one `send_batch` that were given up together."""
+    """Records of one `send_batch` that failed together."""
 
     partition: int
     record_count: int
@@ -31,7 +33,7 @@ class FailedRange(NamedTuple):
 
 
 cdef ProducerBatch* leaf_with(ProducerBatch* batch, int32_t outcome) noexcept nogil:
-    """A batch of that outcome among what a batch was split into; it alone where it was not. NULL without one."""
+    """Return a batch with this outcome among the parts of a batch, or the batch itself if not split; NULL if none."""
     cdef int32_t found = atomic_load_32(&batch.outcome)
     cdef ProducerBatch* leaf
     cdef int32_t i
@@ -46,7 +48,7 @@ cdef ProducerBatch* leaf_with(ProducerBatch* batch, int32_t outcome) noexcept no
 
 @cython.final
 cdef class BatchFuture:
-    """What becomes of the records of one `send_batch`."""
+    """The result of one `send_batch`."""
 
     def __init__(self):
         raise TypeError("futures are made by Producer.send_batch")
@@ -58,7 +60,7 @@ cdef class BatchFuture:
         free(self.parts)
 
     cdef bint add(self, ProducerBatch* batch, int32_t index, int64_t call) noexcept nogil:
-        """Counts a record, under the accumulator's mutex; holds its batch once, since this is done for every record."""
+        """Count a record and hold its batch once. Called for every record, under the accumulator's mutex."""
         cdef BatchPart* parts
         cdef int64_t capacity
         self.record_count += 1
@@ -82,24 +84,24 @@ cdef class BatchFuture:
         return True
 
     cdef RecordFuture leaf(self, int64_t number, int32_t outcome):
-        """The future of a record in a batch of that outcome, where a part, or what it was split into, has one."""
+        """Return the future of a record in a part with this outcome; None if there is none."""
         cdef ProducerBatch* batch = leaf_with(self.parts[number].batch, outcome)
         cdef int32_t index
         if batch == NULL:
             return None
-        # A batch that is pending may end here and now.
+        # A pending batch may complete at any time.
         index = batch.refused[0].index if outcome == OUTCOME_FAILED and batch.refused_count > 0 else 0
         batch_hold(batch)
         return future_new(batch, index, self.topic, 0, -1, -1)
 
     def done(self):
-        """Whether every record was acknowledged or given up."""
+        """Return whether every record is acknowledged or failed."""
         while self.told < self.part_count and leaf_with(self.parts[self.told].batch, OUTCOME_PENDING) == NULL:
             self.told += 1
         return self.told == self.part_count
 
     def cancel(self):
-        """Always False: what was sent cannot be taken back."""
+        """Always return False: a sent record cannot be cancelled."""
         return False
 
     def cancelled(self):
@@ -117,8 +119,11 @@ cdef class BatchFuture:
         return 0
 
     def result(self, timeout=None):
-        """Waits, at most `timeout` seconds in all, until every record is done: a list of DeliveredRange. Raises the
-        first failure; the others may have been written."""
+        """Wait until every record is done, and return a list of DeliveredRange.
+
+        Waits at most `timeout` seconds in total, then raises TimeoutError. Raises the first failure; other records may
+        have been written.
+        """
         cdef list ranges = []
         cdef int64_t i
         cdef int32_t index
@@ -134,7 +139,7 @@ cdef class BatchFuture:
         return ranges
 
     def exception(self, timeout=None):
-        """Waits as `result` does; the first failure, or None."""
+        """Wait like `result`, and return the first failure or None."""
         cdef RecordFuture failed
         cdef int64_t i
         self.wait(timeout)
@@ -145,7 +150,7 @@ cdef class BatchFuture:
         return None
 
     def failures(self, timeout=None):
-        """Waits as `result` does; how many records were given up, and why: a list of FailedRange, empty for none."""
+        """Wait like `result`, and return the failed records with their errors as a list of FailedRange."""
         cdef list failed = []
         cdef BatchPart* part
         cdef ProducerBatch* batch
@@ -175,7 +180,7 @@ cdef class BatchFuture:
         return failed
 
     def add_done_callback(self, callback):
-        """Calls `callback(future)` once every record is done, on the background thread; at once when they are."""
+        """Call `callback(future)` when every record is done, on the background thread; at once if they are done."""
         if self.callbacks is None:
             self.callbacks = []
         self.callbacks.append(callback)
@@ -185,7 +190,7 @@ cdef class BatchFuture:
             self.run_callbacks()
 
     def watch(self, _=None):
-        """The producer's own: looks again when the foremost batch that is not done is; calls back when none is left."""
+        """Internal. Wait for the first batch that is not done, and run the callbacks when all are done."""
         cdef RecordFuture pending = None
         while pending is None:
             if self.done():
@@ -195,7 +200,7 @@ cdef class BatchFuture:
         pending.add_done_callback(self.watch)
 
     def run_callbacks(self):
-        """The producer's own: calls those that wait."""
+        """Internal. Run the pending callbacks."""
         callbacks, self.callbacks = self.callbacks, []
         call_each(callbacks, self)
 

@@ -1,4 +1,4 @@
-"""BatchInput: the columns of one `send_batch` call, and how they reach the accumulator.
+"""BatchInput: the columns of one `send_batch` call, and their way into the accumulator.
 
 Inline: only the RecordAppender uses this. All of it runs without the GIL.
 """
@@ -16,9 +16,9 @@ from kcore.client.producer.record_accumulator cimport (
 from kcore.record.record cimport RecordView
 
 cdef enum:
-    # Upper bound of what a record needs besides its bytes: lengths, deltas, attributes and the batch header, as in Kafka.
+    # Maximum size of a record beside its bytes: lengths, deltas, attributes and the batch header, as in Kafka.
     RECORD_IN_BATCH_OVERHEAD = 61 + 21
-    # Rows appended with the mutex held once, so that the sender waits about ten microseconds at most.
+    # Rows appended per lock of the mutex, so that the sender waits for about ten microseconds at most.
     ROWS_PER_LOCK = 256
 
 
@@ -69,7 +69,10 @@ cdef inline int64_t row_time(const BatchInput* batch) noexcept nogil:
 
 cdef inline AppendStatus append_rows(RecordAccumulator accumulator, Topic topic, BatchInput* batch, BatchFuture future,
                               bint is_compressed, int64_t now_ns, bint* wake) noexcept nogil:
-    """Appends up to ROWS_PER_LOCK rows with the mutex held. APPENDED, or why row `batch.row` was not appended."""
+    """Append up to ROWS_PER_LOCK rows with the mutex held.
+
+    Returns APPENDED, or the reason why row `batch.row` was not appended.
+    """
     cdef RecordView record
     cdef Placement placement
     cdef AppendStatus status
@@ -89,7 +92,7 @@ cdef inline AppendStatus append_rows(RecordAccumulator accumulator, Topic topic,
             return status
         wake[0] |= placement.wake
         if not placement.batch.is_open and batch.partition == PARTITION_NOT_CHOSEN and record.key_size < 0:
-            # Without keys whole batches go to one partition after another.
+            # Without keys, whole batches go to one partition after another.
             partition_was_used(&accumulator.partitioner, &topic.queues, 2 * accumulator.partitioner.sticky_bytes_max,
                                True)
             batch.chosen = PARTITION_NOT_CHOSEN

@@ -1,4 +1,4 @@
-"""The pool itself; the rules stand in buffer_pool.pxd."""
+"""Implementation of BufferPool; see buffer_pool.pxd for its rules."""
 
 cimport cython
 from libc.stdint cimport uint8_t
@@ -8,11 +8,11 @@ from kcore.client.producer.waiter cimport Waiter, waiter_join, waiter_leave, wai
 
 @cython.final
 cdef class BufferPool:
-    """`memory_bytes` in all, `pooled_bytes` a reused buffer."""
+    """`memory_bytes` is the total, `pooled_bytes` the size of a reused buffer."""
 
     def __cinit__(self, size_t memory_bytes, size_t pooled_bytes):
         self.memory_bytes = memory_bytes
-        # A chain of what is free runs through the buffers, so they hold a pointer at least.
+        # Free buffers contain the pointer to the next one.
         self.pooled_bytes = max(pooled_bytes, sizeof(void*))
         self.ordinary.size = self.pooled_bytes
 
@@ -33,7 +33,7 @@ cdef class BufferPool:
         return buffer
 
     cdef bint drop_one(self) noexcept nogil:
-        """Frees a buffer that is kept; False when none is."""
+        """Free one unused buffer. Returns False if there is none."""
         cdef void* buffer = self.take_kept(&self.large)
         if buffer == NULL:
             buffer = self.take_kept(&self.ordinary)
@@ -83,7 +83,7 @@ cdef class BufferPool:
     cdef void join(self, Waiter* waiter, size_t size) noexcept nogil:
         waiter.wanted = <int64_t>size
         waiter_join(&self.waiters, waiter)
-        # What it waits for may have come back between its attempt and now.
+        # A buffer may have been returned since the last attempt.
         self.tell_first()
 
     cdef void leave(self, Waiter* waiter) noexcept nogil:

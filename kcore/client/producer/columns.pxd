@@ -1,17 +1,17 @@
-"""What `send_batch` is given, as native columns: lists of bytes, buffers of fixed width (NumPy), Arrow arrays.
+"""Inputs of `send_batch` as native columns: lists of bytes, buffers of fixed width (NumPy), Arrow arrays.
 
-A column answers the bytes of a row without the GIL and without an object for it. Arrow arrays come by the C data interface
-(`__arrow_c_array__`), so that any library's arrays do, and none is needed.
+A column returns the bytes of a row without the GIL and without an object per row. Arrow arrays are read through the C
+data interface (`__arrow_c_array__`), so arrays of any library work and no library is needed.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef enum ColumnKind:
     COLUMN_NULLS = 0           # every row is null
-    COLUMN_POINTERS = 1        # a Python sequence's bytes
-    COLUMN_FIXED = 2           # rows of `width` bytes, `stride` apart
+    COLUMN_POINTERS = 1        # bytes objects of a Python sequence
+    COLUMN_FIXED = 2           # rows of `width` bytes, at intervals of `stride` bytes
     COLUMN_OFFSETS_32 = 3      # Arrow's binary and string
-    COLUMN_OFFSETS_64 = 4      # and their large forms
+    COLUMN_OFFSETS_64 = 4      # Arrow's large_binary and large_string
 
 cdef struct Column:
     ColumnKind kind
@@ -21,14 +21,14 @@ cdef struct Column:
     int64_t stride
     const int32_t* offsets_32
     const int64_t* offsets_64
-    const uint8_t* validity    # Arrow's bitmap, NULL: no row is null
-    int64_t first              # of an Arrow array that is a slice
+    const uint8_t* validity    # Arrow's bitmap; NULL: no row is null
+    int64_t first              # offset of the first row, if an Arrow array is a slice
     const uint8_t** pointers
     int32_t* sizes
 
 
 cdef class BytesColumn:
-    """Keeps what the column's pointers point into."""
+    """Keeps the memory of the column's pointers alive."""
     cdef Column column
     cdef object source
     cdef object capsules
@@ -41,7 +41,7 @@ cdef class BytesColumn:
 
 
 cdef class LongColumn:
-    """Timestamps: one a row, or the same for all."""
+    """Timestamps, one per row."""
     cdef const int64_t* values
     cdef int64_t count
     cdef object source
@@ -50,15 +50,15 @@ cdef class LongColumn:
 
 
 cdef class HeadersColumn:
-    """Headers of each row, encoded; or the same for all."""
+    """Encoded headers, for each row or one entry for all."""
     cdef bytearray encoded
-    cdef int64_t* ends         # where a row's headers end in `encoded`
+    cdef int64_t* ends         # where the headers of each row end in `encoded`
     cdef int32_t* counts
     cdef int64_t count
 
 
 cdef inline const uint8_t* column_at(const Column* column, int64_t row, int32_t* size) noexcept nogil:
-    """A row's bytes; NULL and -1 when it is null."""
+    """Return the bytes of a row; NULL and size -1 if it is null."""
     cdef int64_t start, end
     size[0] = -1
     if column.kind == COLUMN_POINTERS:
@@ -78,7 +78,7 @@ cdef inline const uint8_t* column_at(const Column* column, int64_t row, int32_t*
     else:
         start = column.offsets_64[row]
         end = column.offsets_64[row + 1]
-    # An array that is not one may say anything.
+    # The offsets of an invalid array may have any value.
     if start < 0 or end < start or end - start > 0x7FFFFFFF:
         return NULL
     size[0] = <int32_t>(end - start)

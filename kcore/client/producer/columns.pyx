@@ -1,4 +1,4 @@
-"""Making columns of what Python has; what they are for stands in columns.pxd."""
+"""Creates columns from Python objects; see columns.pxd."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
@@ -136,7 +136,7 @@ cdef class BytesColumn:
 
 
 cdef BytesColumn bytes_column(values, str what):
-    """The column of a list, a buffer or an Arrow array; TypeError for anything else."""
+    """Return the column for a list, a buffer or an Arrow array. Raises TypeError for other types."""
     cdef BytesColumn column = BytesColumn.__new__(BytesColumn)
     if isinstance(values, (list, tuple)):
         column.take_sequence(values, what)
@@ -161,7 +161,7 @@ cdef class LongColumn:
 
 
 cdef LongColumn long_column(values, int64_t rows):
-    """Timestamps: a sequence or a buffer of 64-bit integers, one a row."""
+    """Return timestamps from a sequence or a buffer of 64-bit integers, one per row."""
     cdef LongColumn column = LongColumn.__new__(LongColumn)
     cdef bytes form
     if getattr(getattr(values, "dtype", None), "kind", "") == "M":
@@ -191,7 +191,7 @@ cdef class HeadersColumn:
 
 
 cdef int encode_headers(bytearray encoded, headers) except -1:
-    """Appends one record's headers as records have them; how many there are."""
+    """Append one record's encoded headers. Returns their number."""
     cdef uint8_t[10] length
     cdef bytes name, value
     cdef int count = 0
@@ -210,7 +210,7 @@ cdef int encode_headers(bytearray encoded, headers) except -1:
 
 
 cdef HeadersColumn headers_column(headers, int64_t rows):
-    """A dictionary: the same headers for all records; a sequence: one entry a record, headers or None."""
+    """Encode headers: a dictionary for all records, or a sequence with one entry per record, which may be None."""
     cdef HeadersColumn column = HeadersColumn.__new__(HeadersColumn)
     cdef int64_t i
     cdef list each

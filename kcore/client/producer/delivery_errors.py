@@ -41,7 +41,10 @@ def local_error(code: int, subject: str) -> Exception:
 
 
 def refused_record_error(code: int, subject: str, reason: str | None, refused_count: int) -> KafkaError:
-    """For a record that the broker named; the batch's code says what is wrong with it only where it is the one."""
+    """Return the error of a record that the broker rejected by index.
+
+    The batch's error code applies to it only if it is the only one.
+    """
     if refused_count == 1:
         return broker_error(code, subject, reason)
     return InvalidRecordError(f"{subject}: {reason or InvalidRecordError.description}")

@@ -1,6 +1,6 @@
-"""What a producer holds for one partition: a deque of batches, its leader, what is in flight, its sequence numbers.
+"""The state of one partition in a producer: its batches, leader, batches in flight and sequence numbers.
 
-Concurrency: guarded by the accumulator's mutex. The structs live as long as the accumulator does.
+Concurrency: guarded by the accumulator's mutex. The structs live as long as the accumulator.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
@@ -9,7 +9,7 @@ from kcore.client.producer.producer_batch cimport ProducerBatch
 from kcore.platform.sync cimport atomic_load_32
 
 cdef enum TransactionPart:
-    PART_NOT_ADDED = 0         # the transaction does not know the partition: nothing of it may be sent
+    PART_NOT_ADDED = 0         # not part of the transaction: no batch may be sent
     PART_ADDED = 1
 
 cdef struct TopicQueues
@@ -17,43 +17,43 @@ cdef struct TopicQueues
 cdef struct PartitionQueue:
     TopicQueues* topic
     int32_t partition
-    # The deque: sent again and foremost at `first`, appended to at `last`.
+    # The deque: the next batch to send is `first`; records are appended to `last`
     ProducerBatch* first
     ProducerBatch* last
     int32_t batch_count
-    PartitionQueue* next_active    # among those with batches
+    PartitionQueue* next_active    # in the list of partitions with batches
     bint is_active
-    # Where it leads
-    int32_t node               # the leader's slot, NO_NODE while there is none or it is not known
+    # The leader
+    int32_t node               # the leader's slot; NO_NODE: none, or not known
     int32_t leader_epoch
-    int32_t named_leader       # a newer leader that an answer named, for the background thread (KIP-951); -1: none
+    int32_t named_leader       # a newer leader from a response, for the background thread (KIP-951); -1: none
     int32_t named_epoch
-    # The sender's
+    # Used by the sender
     int32_t in_flight          # batches
-    bint is_muted              # strict order: one request at a time
-    bint is_troubled           # unresolved, or to be restarted: in the sender's list of such
+    bint is_muted              # a request is in flight, and only one is allowed
+    bint is_troubled           # in the sender's list: its sequences are unresolved, or must be restarted
     PartitionQueue* next_troubled
     int8_t transaction_part
     PartitionSequences sequences
 
 cdef struct TopicQueues:
-    const uint8_t* name        # UTF-8, the Topic object's
+    const uint8_t* name        # UTF-8; owned by the Topic object
     int32_t name_size
     void* owner                # the Topic object
     bint is_used               # since the background thread last looked
-    uint8_t[16] id             # zeros while it is not known
+    uint8_t[16] id             # zeros: not known
     bint has_id
-    int32_t partition_count    # 0 while it is not known; written atomically too: see partition_count_of
+    int32_t partition_count    # 0: not known; also written atomically, see partition_count_of
     int32_t queue_count
-    PartitionQueue** queues    # one a partition
+    PartitionQueue** queues    # one per partition
     # Sticky partitioning (KIP-794)
     int32_t sticky_partition   # -1: choose
-    int64_t sticky_bytes       # sent there since it was chosen
+    int64_t sticky_bytes       # appended there since it was chosen
     int32_t turn               # round robin
 
 
 cdef inline int32_t partition_count_of(const TopicQueues* topic) noexcept nogil:
-    """For threads that do not hold the mutex."""
+    """Return the number of partitions, without the mutex."""
     return atomic_load_32(&topic.partition_count)
 
 
@@ -69,7 +69,7 @@ cdef inline void queue_push_last(PartitionQueue* queue, ProducerBatch* batch) no
 
 
 cdef inline void queue_insert_before(PartitionQueue* queue, ProducerBatch* batch, ProducerBatch* place) noexcept nogil:
-    """`place` NULL: behind all others."""
+    """Insert before `place`; NULL: at the end."""
     if place == NULL:
         queue_push_last(queue, batch)
         return

@@ -1,12 +1,11 @@
-"""Sequence numbers of one partition's batches (KIP-98, KIP-360; TxnPartitionEntry and the rules on it in
-TransactionManager of Apache Kafka).
+"""Sequence numbers of one partition's batches (KIP-98, KIP-360; Kafka's TxnPartitionEntry and TransactionManager).
 
-A batch is numbered when it is first drained and keeps its number over its retries, so that a broker that has it already
-says so instead of writing it twice. Up to five are in flight. Batches stand in `first_numbered`, in order, from when
-they are numbered until they are done; a retry goes out only as the foremost of them. What a timed-out batch became is
-not known ("unresolved"): nothing new is drained until the others are answered, and unless those prove that it was
-written, the partition begins anew at 0 under the next epoch.
-Concurrency: the sender's, under the accumulator's mutex.
+A batch gets its sequence number when it is first drained, and keeps it for its retries. So a broker recognises a
+duplicate instead of writing it again. Up to five batches are in flight. Batches are in `first_numbered`, in order, from
+when they are numbered until they are done. Only the first of them is retried. Whether a timed-out batch was written is
+not known ("unresolved"). Then no new batch is drained until the others are answered. Unless their responses prove that
+it was written, the partition restarts at sequence 0 with the next epoch.
+Concurrency: used by the sender, under the accumulator's mutex.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t
@@ -25,28 +24,29 @@ cdef struct PartitionSequences:
     ProducerBatch* first_numbered
     bint is_unresolved
     int32_t sequence_after_unresolved
-    bint must_restart                  # under the next epoch, with what is numbered
+    bint must_restart                  # restart the numbered batches with the next epoch
 
 cdef enum RetryDecision:
     DO_NOT_RETRY = 0
     RETRY = 1
-    RETRY_AFTER_RESTART = 2            # once the epoch was raised and the partition's numbers begin at 0
+    RETRY_AFTER_RESTART = 2            # after the epoch is raised and the partition restarts at 0
 
 cdef void sequences_reset(PartitionSequences* sequences, int64_t producer_id, int16_t producer_epoch) noexcept nogil
-# Numbers what is drained for the first time.
+# Numbers a batch that is drained for the first time.
 cdef void sequences_number(PartitionSequences* sequences, ProducerBatch* batch) noexcept nogil
 cdef void sequences_remove(PartitionSequences* sequences, ProducerBatch* batch) noexcept nogil
 cdef void sequences_acked(PartitionSequences* sequences, ProducerBatch* batch, int64_t base_offset) noexcept nogil
-# A broker takes any number of a producer that it does not know. Were the first batch refused and the second one taken,
-# as happens while a new topic gets its leader, the first could never be written: it is alone until it is acknowledged.
+# A broker accepts any sequence number from a producer that it does not know. If it rejected the first batch and
+# accepted the second, as may happen while a new topic gets its leader, the first one could never be written. So the
+# first batch is alone in flight until it is acknowledged.
 cdef bint sequences_await_first(const PartitionSequences* sequences) noexcept nogil
-# What is numbered gets new numbers from 0 on under a new producer id and epoch.
+# Renumbers the numbered batches from 0 on, with a new producer id and epoch.
 cdef void sequences_restart(PartitionSequences* sequences, int64_t producer_id, int16_t producer_epoch) noexcept nogil
-# A batch, numbered still, was refused for good and not written: those behind it move up.
+# A numbered batch has failed and was not written: the batches after it take over its numbers.
 cdef void sequences_close_gap(PartitionSequences* sequences, ProducerBatch* failed) noexcept nogil
-# A numbered batch was split: its parts take over its place and numbers.
+# A numbered batch was split: its parts replace it and use its numbers.
 cdef void sequences_split(PartitionSequences* sequences, ProducerBatch* batch) noexcept nogil
-# Whether what is not known of timed-out batches has been answered by others: what was numbered was written.
+# Returns whether the responses to other batches prove that all numbered batches were written.
 cdef bint sequences_are_complete(const PartitionSequences* sequences) noexcept nogil
 cdef void sequences_mark_unresolved(PartitionSequences* sequences, ProducerBatch* batch) noexcept nogil
 cdef RetryDecision sequences_may_retry(PartitionSequences* sequences, ProducerBatch* batch, int16_t error_code,

@@ -1,4 +1,4 @@
-"""The rules; what they are for stands in partition_sequences.pxd."""
+"""Implementation of the sequence rules; see partition_sequences.pxd for their purpose."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t
 from kcore.client.producer.producer_batch cimport NO_OFFSET, ProducerBatch
@@ -6,7 +6,7 @@ from kcore.errors cimport OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID
 
 
 cdef int32_t sequence_plus(int32_t sequence, int32_t increment) noexcept nogil:
-    """Behind 2^31 - 1 comes 0 (DefaultRecordBatch.incrementSequence)."""
+    """Add to a sequence number; 2^31 - 1 is followed by 0 (DefaultRecordBatch.incrementSequence)."""
     if sequence > <int32_t>SEQUENCE_MODULUS - increment:
         return increment - (<int32_t>SEQUENCE_MODULUS - sequence) - 1
     return sequence + increment
@@ -32,7 +32,7 @@ cdef void sequences_reset(PartitionSequences* sequences, int64_t producer_id, in
 
 
 cdef inline bint is_overtaken(const PartitionSequences* sequences, const ProducerBatch* batch) noexcept nogil:
-    """Whether a later batch was acknowledged already; across the wrap a smaller number is the later one."""
+    """Return whether a later batch was acknowledged already. Numbers are compared modulo 2^31."""
     if sequences.last_acked_sequence == NOTHING_ACKED or batch.is_renumbered:
         return False
     return <int32_t>(
@@ -50,7 +50,7 @@ cdef void sequences_number(PartitionSequences* sequences, ProducerBatch* batch) 
     batch.producer_epoch = sequences.producer_epoch
     batch.base_sequence = sequences.next_sequence
     sequences.next_sequence = sequence_plus(sequences.next_sequence, batch.record_count)
-    # At most as many as are in flight stand here.
+    # The list has at most as many batches as are in flight.
     while place[0] != NULL:
         place = &place[0].next_numbered
     place[0] = batch
@@ -69,7 +69,7 @@ cdef void sequences_remove(PartitionSequences* sequences, ProducerBatch* batch) 
 
 cdef void sequences_acked(PartitionSequences* sequences, ProducerBatch* batch, int64_t base_offset) noexcept nogil:
     cdef int32_t last = last_sequence(batch)
-    # Answers come in any order after a leader moved; across the wrap a smaller number is the later one.
+    # After a change of leaders, responses arrive in any order. Numbers are compared modulo 2^31.
     if (sequences.last_acked_sequence == NOTHING_ACKED
             or <int32_t>((<unsigned int>last - <unsigned int>sequences.last_acked_sequence) & 0x7FFFFFFF) < 0x40000000):
         sequences.last_acked_sequence = last
@@ -139,18 +139,18 @@ cdef void sequences_mark_unresolved(PartitionSequences* sequences, ProducerBatch
 cdef RetryDecision sequences_may_retry(PartitionSequences* sequences, ProducerBatch* batch, int16_t error_code,
                                        int64_t log_start_offset, bint is_transactional) noexcept nogil:
     if error_code == UNKNOWN_PRODUCER_ID:
-        # Without the log's start the broker was just losing the partition; after a restart, others' answers are late.
+        # Without a log start offset, the broker was losing the partition. After a restart, late responses are expected.
         if log_start_offset == NO_OFFSET or batch.is_renumbered:
             return RETRY
-        # Retention took what the broker knew the producer by, or it lost it: begin at 0, under a new epoch.
+        # The broker has lost the producer's state, for example through retention: restart at 0 with a new epoch.
         if not is_transactional or sequences.last_acked_offset < log_start_offset:
             return RETRY_AFTER_RESTART
         return DO_NOT_RETRY
     if error_code == OUT_OF_ORDER_SEQUENCE_NUMBER:
         if not sequences.is_unresolved and is_overtaken(sequences, batch):
-            # The broker had forgotten the producer when it took the later one: this one is to begin anew.
+            # The broker had no state of the producer when it accepted the later batch: this one must be restarted.
             return DO_NOT_RETRY if is_transactional else RETRY_AFTER_RESTART
-        # Not the next one: an earlier batch failed, and this one only came behind it.
+        # Not the next sequence number: an earlier batch failed, and this one arrived too early.
         if not sequences.is_unresolved and (batch.is_renumbered or not is_next(sequences, batch.base_sequence)):
             return RETRY
         if is_transactional:

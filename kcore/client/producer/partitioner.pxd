@@ -1,10 +1,10 @@
-"""Which partition a record without an explicit one goes to.
+"""Chooses the partition of records that have none.
 
-A key goes where its murmur2 hash says, so that equal keys stay in order and every client of Kafka agrees; an empty key
-is a key, none is not. Records without a key stick to one partition until `batch.size` bytes went there (KIP-794), then
-to another, with `partitioner.adaptive.partitioning.enable` the more likely the shorter its queue is; partitions without
-a leader, and those of brokers that have taken nothing for `partitioner.availability.timeout.ms`, are passed over.
-Concurrency: under the accumulator's mutex, but for the hash.
+A key's partition is determined by its murmur2 hash, so that equal keys stay in order and all Kafka clients agree. An
+empty key counts as a key. Records without a key stick to one partition until it has received `batch.size` bytes
+(KIP-794), then to another. With `partitioner.adaptive.partitioning.enable`, a partition with a shorter queue is more
+likely. Partitions without a leader are skipped, and those of brokers that have accepted nothing for
+`partitioner.availability.timeout.ms`. Concurrency: under the accumulator's mutex, except for the hash.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -12,8 +12,8 @@ from kcore.client.producer.partition_queue cimport PartitionQueue, TopicQueues
 
 cdef enum PartitionerKind:
     PARTITION_BUILT_IN = 0         # by key, else sticky
-    PARTITION_ROUND_ROBIN = 1      # key or not (RoundRobinPartitioner)
-    PARTITION_UNIFORM_STICKY = 2   # key or not, another one with each batch (UniformStickyPartitioner)
+    PARTITION_ROUND_ROBIN = 1      # with or without a key (RoundRobinPartitioner)
+    PARTITION_UNIFORM_STICKY = 2   # with or without a key, another one for each batch (UniformStickyPartitioner)
 
 cdef enum:
     PARTITION_NOT_CHOSEN = -1
@@ -30,11 +30,11 @@ cdef struct Partitioner:
 cdef uint32_t next_random(Partitioner* partitioner) noexcept nogil
 cdef uint32_t murmur2_hash(const uint8_t* data, size_t size) noexcept nogil
 cdef int32_t partition_of_key(const uint8_t* key, int32_t size, int32_t partition_count) noexcept nogil
-# For a topic with known partitions.
+# The topic's partitions must be known.
 cdef int32_t choose_partition(Partitioner* partitioner, TopicQueues* topic, const uint8_t* key,
                               int32_t key_size) noexcept nogil
-# After a record without an explicit partition was appended; `batch_is_full`: its batch takes no more.
+# Call this after a record without an explicit partition was appended. `batch_is_full`: its batch is closed.
 cdef void partition_was_used(Partitioner* partitioner, TopicQueues* topic, int64_t record_bytes,
                              bint batch_is_full) noexcept nogil
-# Where a record goes that was meant for `chosen`, but has to begin a batch there.
+# Returns the partition of a record that was meant for `chosen`, but needs a new batch there.
 cdef int32_t partition_of_new_batch(Partitioner* partitioner, TopicQueues* topic, int32_t chosen) noexcept nogil

@@ -39,7 +39,7 @@ cdef int32_t partition_of_key(const uint8_t* key, int32_t size, int32_t partitio
 
 
 cdef uint32_t next_random(Partitioner* partitioner) noexcept nogil:
-    """xorshift64*: which partition is next has to be spread, not secret."""
+    """xorshift64*. The choice of partitions needs no secure generator."""
     cdef uint64_t x = partitioner.random
     x ^= x >> 12
     x ^= x << 25
@@ -55,7 +55,7 @@ cdef inline bint is_available(const Partitioner* partitioner, const PartitionQue
 
 
 cdef int32_t random_partition(Partitioner* partitioner, TopicQueues* topic, bint mind_nodes) noexcept nogil:
-    """Any available one, all alike; of all of them when none is available."""
+    """Return a random available partition; any partition if none is available."""
     cdef int32_t available = 0
     cdef int32_t i, rank
     for i in range(topic.partition_count):
@@ -72,7 +72,7 @@ cdef int32_t random_partition(Partitioner* partitioner, TopicQueues* topic, bint
 
 
 cdef int32_t next_sticky(Partitioner* partitioner, TopicQueues* topic) noexcept nogil:
-    """Weighted by how much shorter a partition's queue is than the longest (plus one), as KIP-794 has it."""
+    """Return a random partition, weighted by how much shorter its queue is than the longest, plus one (KIP-794)."""
     cdef int64_t longest = 0
     cdef int64_t total = 0
     cdef int64_t mark
@@ -99,7 +99,7 @@ cdef int32_t next_sticky(Partitioner* partitioner, TopicQueues* topic) noexcept 
 
 
 cdef int32_t round_robin(Partitioner* partitioner, TopicQueues* topic) noexcept nogil:
-    """The next available one, or just the next one when none is."""
+    """Return the next available partition, or the next one if none is available."""
     cdef int32_t i, partition
     for i in range(topic.partition_count):
         partition = <int32_t>((<uint32_t>topic.turn + <uint32_t>i) % <uint32_t>topic.partition_count)
@@ -112,7 +112,7 @@ cdef int32_t round_robin(Partitioner* partitioner, TopicQueues* topic) noexcept 
 
 
 cdef int32_t other_partition(Partitioner* partitioner, TopicQueues* topic) noexcept nogil:
-    """A random one other than the present one, where there is another (StickyPartitionCache.nextPartition)."""
+    """Return a random partition other than the current one, if possible (StickyPartitionCache.nextPartition)."""
     cdef int32_t attempt, partition = 0
     for attempt in range(16):
         partition = random_partition(partitioner, topic, False)
@@ -153,12 +153,12 @@ cdef int32_t partition_of_new_batch(Partitioner* partitioner, TopicQueues* topic
 
 
 def murmur2(bytes key not None):
-    """The hash as Java's signed int."""
+    """Return the hash as a signed int, as in Java."""
     return <int32_t>murmur2_hash(<const uint8_t*>key, len(key))
 
 
 def partition_for_key(bytes key not None, int32_t partition_count):
-    """The key's partition among `partition_count`."""
+    """Return the key's partition among `partition_count`."""
     if partition_count < 1:
         raise ValueError(f"{partition_count} partitions: a topic has at least one")
     return partition_of_key(<const uint8_t*>key, <int32_t>len(key), partition_count)

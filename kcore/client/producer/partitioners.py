@@ -29,7 +29,7 @@ NAMED = {
 
 
 def partitioner_of(given: Any) -> tuple[int, CustomPartitioner | None]:
-    """The native kind, and the custom partitioner or None."""
+    """Return the native partitioner, and the custom one or None."""
     if given is None:
         return BUILT_IN, None
     if isinstance(given, str):

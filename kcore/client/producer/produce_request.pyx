@@ -1,4 +1,4 @@
-"""The two directions of Produce; its format stands in produce_request.pxd."""
+"""Encodes Produce requests and decodes responses; see produce_request.pxd for the format."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
@@ -17,7 +17,7 @@ cdef enum:
     PRODUCE_KEY = 0
     UUID_SIZE = 16
     CURRENT_LEADER_TAG = 0
-    # Of an answer, in their shortest form: a name, a count, tags; index, error, two or three numbers; index, text, tags.
+    # Minimum sizes in a response: name, count, tags; index, error, two or three numbers; index, text, tags.
     SMALLEST_TOPIC = 3
     SMALLEST_PARTITION = 22
     SMALLEST_REFUSED = 6
@@ -80,9 +80,9 @@ cdef bint reserve_parts(ProduceRequest* request) noexcept nogil:
 
 
 cdef void put_head(Output* glue, const ProduceSettings* settings, bint flexible) noexcept nogil:
-    """Room for the engine's part of the header, its rest, and the request up to its topics."""
+    """Write room for the engine's part of the header, the rest of the header, and the request up to its topics."""
     output_room(glue, REQUEST_HEAD_BYTES)
-    # A header's client id is not compact, even where the rest of it is flexible.
+    # The client id in the header is never compact, even in flexible versions.
     put_string(glue, settings.client_id, settings.client_id_size, False)
     put_no_tags(glue, flexible)
     put_string(glue, settings.transactional_id, settings.transactional_id_size, flexible)
@@ -98,7 +98,7 @@ cdef int32_t topics_of(const ProduceRequest* request) noexcept nogil:
 
 
 cdef void put_topic(Output* glue, const ProduceRequest* request, int32_t first, int16_t version) noexcept nogil:
-    """A topic's name or id, and how many of its partitions follow."""
+    """Write a topic's name or id, and its number of partitions."""
     cdef TopicQueues* topic = topic_of(request.batches[first])
     cdef int32_t count = 1
     while first + count < request.batch_count and topic_of(request.batches[first + count]) == topic:
@@ -111,13 +111,13 @@ cdef void put_topic(Output* glue, const ProduceRequest* request, int32_t first, 
 
 
 cdef void end_glue(ProduceRequest* request, int32_t part, size_t* start) noexcept nogil:
-    """A part of what was written since `start`; it is pointed at once the buffer does not move any more."""
+    """End a part with the bytes written since `start`. Its address is set later, when the buffer is final."""
     request.parts[part].iov_len = request.glue.size - start[0]
     start[0] = request.glue.size
 
 
 cdef void point_at_glue(ProduceRequest* request) noexcept nogil:
-    """Every other part is glue, one piece behind another."""
+    """Set the addresses of the glue parts: every other part, one after another in the buffer."""
     cdef uint8_t* start = request.glue.data
     cdef int32_t part
     for part in range(0, request.request.part_count, 2):
@@ -193,7 +193,7 @@ cdef int32_t next_refused(Cursor* cursor, int16_t version, const uint8_t** text,
 
 
 cdef void read_leader(Cursor* cursor, PartitionAnswer* partition) noexcept nogil:
-    """The tagged fields of a partition; one is its current leader (KIP-951)."""
+    """Read the tagged fields of a partition, one of which is its current leader (KIP-951)."""
     cdef uint32_t count = read_unsigned_varint(cursor)
     cdef uint32_t tag
     cdef Cursor field

@@ -119,7 +119,7 @@ cdef class Producer:
 
     def send(self, str topic not None, value=None, *, key=None, headers=None, partition=None, timestamp=None,
              on_delivery=None):
-        """Appends one record and returns its future. Waits only for room or for a topic's metadata.
+        """Append one record and return its future. Waits only for room or for a topic's metadata.
 
         `value` and `key` are None, bytes, or the type that their serializers take. `headers` are pairs of a name and
         bytes, or a dictionary. `timestamp` is in milliseconds. Default: now. `on_delivery(metadata, error)` is called
@@ -173,7 +173,7 @@ cdef class Producer:
         return self.appender.append(owner, target, key_bytes, value_bytes, headers, timestamp_ms, on_delivery)
 
     cdef Topic topic_of(self, str name, double timeout_ms):
-        """The topic's queues. Waits for the metadata of a new topic."""
+        """Return the topic's queues. Waits for the metadata of a new topic."""
         cdef void* found = <void*>PyDict_GetItem(self.topics, name)
         cdef Topic topic
         if found != NULL:
@@ -197,7 +197,7 @@ cdef class Producer:
 
     def send_batch(self, str topic not None, values, *, keys=None, headers=None, partition=None, timestamps=None,
                    on_delivery=None):
-        """Appends many records and returns one future for all of them.
+        """Append many records and return one future for all of them.
 
         `values` and `keys` are lists of bytes or None, buffers of fixed width (NumPy's S and V types, or two dimensions
         of bytes), or Arrow arrays of binary or string type. `timestamps` are milliseconds: one number for all records,
@@ -256,32 +256,35 @@ cdef class Producer:
         return self.transactions
 
     def init_transactions(self):
-        """Call it before the first transaction. Fences earlier producers of the transactional.id and ends their transactions."""
+        """Call this before the first transaction.
+
+        Fences earlier producers with the same transactional.id and ends their transactions.
+        """
         self.transactional().init()
 
     def begin_transaction(self):
-        """Begins a transaction: all records until `commit_transaction` or `abort_transaction` belong to it."""
+        """Begin a transaction: all records until `commit_transaction` or `abort_transaction` belong to it."""
         self.transactional().begin()
 
     def send_offsets_to_transaction(self, offsets, group_metadata):
-        """Adds offsets to the transaction: they are committed for the group when the transaction is.
+        """Add offsets to the transaction. They are committed for the group together with the transaction.
 
         `offsets` maps TopicPartitions to numbers or OffsetAndMetadata. `group_metadata` is a consumer's, or a group id.
         """
         self.transactional().send_offsets(offsets, group_metadata)
 
     def commit_transaction(self):
-        """Flushes and commits. Raises the error of a record that failed; then the transaction can only be aborted."""
+        """Flush and commit. Raises the error of a failed record; then the transaction can only be aborted."""
         self.transactional().commit()
 
     def abort_transaction(self):
-        """Drops unsent records and aborts the transaction: consumers of committed records skip the sent ones."""
+        """Drop unsent records and abort the transaction. Consumers with read_committed skip the sent records."""
         self.transactional().abort()
 
     # --- Waiting and ending ------------------------------------------------------------------------------------------
 
     def takes_at_once(self, str topic not None):
-        """Whether `send` would not wait: the topic is known, and there is room for two more batches."""
+        """Return whether `send` would not wait: the topic is known, and there is room for two more batches."""
         cdef RecordAccumulator accumulator = self.accumulator
         cdef Topic known = self.topics.get(topic)
         cdef bint has_room
@@ -295,18 +298,18 @@ cdef class Producer:
         return has_room
 
     def connection_states(self):
-        """The state of each connection, from any thread."""
+        """Return the state of each connection. Any thread may call this."""
         from kcore.client.network.connection_state import connection_states
 
         return connection_states(self.network)
 
     def partitions_for(self, str topic not None):
-        """The topic's partitions. Waits at most max.block.ms for metadata."""
+        """Return the topic's partitions. Waits at most max.block.ms for metadata."""
         cdef Topic known = self.topic_of(topic, self.max_block_ms)
         return list(range(partition_count_of(&known.queues)))
 
     def flush(self, timeout=None):
-        """Sends all records without lingering and waits until each is acknowledged or failed, and its callback called.
+        """Send all records without lingering. Waits until each is acknowledged or failed and its callback has run.
 
         Waits at most `timeout` seconds, then raises ClientTimeout. Default: no limit.
         """
@@ -348,7 +351,7 @@ cdef class Producer:
             waiter_close(&waiter)
 
     def close(self, timeout=None):
-        """Delivers the remaining records and closes the connections. A second call does nothing.
+        """Deliver the remaining records and close the connections. A second call does nothing.
 
         Records that are not delivered within `timeout` seconds fail. Default: no limit.
         """
@@ -374,7 +377,7 @@ cdef class Producer:
             self.end()
 
     cdef int end(self) except -1:
-        """Ends both threads. Records that are not delivered yet fail."""
+        """End both threads. Records that are not delivered yet fail."""
         try:
             self.background.close()
         finally:
@@ -393,7 +396,7 @@ cdef class Producer:
         return self
 
     def __exit__(self, kind, error, traceback):
-        """Closes the producer. After an exception it does not wait for deliveries."""
+        """Close the producer. After an exception it does not wait for deliveries."""
         self.close(None if kind is None else 0)
 
     @property
@@ -418,7 +421,7 @@ cdef class Producer:
 
 
 cdef RecordAccumulator accumulator_of(config, int partitioner):
-    """The accumulator that a producer's configuration describes."""
+    """Create the accumulator for a producer's configuration."""
     return RecordAccumulator(
         batch_size=config["batch.size"],
         buffer_memory=config["buffer.memory"],
@@ -434,7 +437,7 @@ cdef RecordAccumulator accumulator_of(config, int partitioner):
 
 
 cdef Sender sender_of(config, NetworkClient network, RecordAccumulator accumulator):
-    """The sender that a producer's configuration describes."""
+    """Create the sender for a producer's configuration."""
     compression = config["compression.type"]
     level = LEVELS.get(compression)
     return Sender(

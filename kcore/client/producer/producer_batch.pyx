@@ -1,4 +1,4 @@
-"""What a batch goes through; the struct and who owns it when stand in producer_batch.pxd."""
+"""Implementation of ProducerBatch; see producer_batch.pxd for the struct and its ownership."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -21,7 +21,7 @@ cdef extern from "<endian.h>" nogil:
     uint32_t htobe32(uint32_t)
 
 cdef enum:
-    # Pieces so large that the checksum's lanes are long, so small that they are in the nearest caches.
+    # Large enough for long checksum lanes, small enough for the nearest caches.
     SUMMED_AT_ONCE_BYTES = 16384
 
 
@@ -90,7 +90,7 @@ cdef bint batch_add_callback(ProducerBatch* batch, void* target, int8_t kind, in
 
 
 cdef CodecStatus compress_records(ProducerBatch* batch, int codec, int32_t level) noexcept nogil:
-    """Into memory of their own, exactly as large as they came out."""
+    """Compress the records into `compressed`, allocated in the exact size."""
     cdef Bytes scratch
     cdef CodecStatus status
     take_scratch(&scratch)
@@ -110,7 +110,7 @@ cdef void batch_sum_ahead(ProducerBatch* batch) noexcept nogil:
 
 
 cdef void write_header_of_summed(ProducerBatch* batch, BatchHeader* header) noexcept nogil:
-    """The header of records that are summed already, but for the last of them."""
+    """Write the header, using the checksum computed so far; only the last records are still to be summed."""
     cdef uint8_t* data = batch.data
     cdef uint32_t word
     sum_records(&batch.checksum, data + BATCH_HEADER_SIZE, batch.size - BATCH_HEADER_SIZE, 0)
@@ -163,7 +163,7 @@ cdef const uint8_t* batch_bytes(const ProducerBatch* batch, size_t* size) noexce
 
 
 cdef void batch_free_bytes(ProducerBatch* batch) noexcept nogil:
-    """For buffers that no pool counts."""
+    """Free buffers that do not belong to a pool."""
     free(batch.data)
     batch.data = NULL
     free_bytes(&batch.compressed)
@@ -216,7 +216,7 @@ cdef void drop_children(ProducerBatch* batch) noexcept nogil:
 
 
 cdef bint move_callbacks(ProducerBatch* batch) noexcept nogil:
-    """Every callback follows its record. All or none: a callback that failed to move stays where it was."""
+    """Move every callback to the part that contains its record. After a failure all callbacks stay in the batch."""
     cdef int32_t i, index
     cdef RecordCallback* callback
     cdef ProducerBatch* child
@@ -238,14 +238,14 @@ cdef int32_t batch_split(ProducerBatch* batch, size_t target_bytes) noexcept nog
     cdef int64_t timestamp_ms
     cdef int32_t index
     cdef bint ends_first
-    # A record's deltas only shrink in a batch that begins later, but its time may now be further from the first one's.
+    # In a later part the offset deltas are smaller, but the timestamp delta to the new first record may be larger.
     cdef size_t room = BATCH_HEADER_SIZE + max(target_bytes, <size_t>batch.largest_record_bytes + 16)
     for index in range(batch.record_count):
         if not read_record(&cursor, &record):
             drop_children(batch)
             return 0
         timestamp_ms = batch.base_timestamp_ms + record.timestamp_delta
-        # One part of all records would be refused again, for ever: the last record begins a second one.
+        # A single part with all records would be rejected again forever: the last record begins a second one.
         ends_first = batch.children_count == 1 and index == batch.record_count - 1
         if child != NULL and not ends_first and batch_append(child, &record, timestamp_ms):
             continue

@@ -1,4 +1,4 @@
-"""The accumulator's operations; what they promise stands in record_accumulator.pxd."""
+"""Implementation of RecordAccumulator; see record_accumulator.pxd for its contract."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -30,7 +30,7 @@ from kcore.record.compression cimport free_bytes
 from kcore.record.record cimport RecordView
 
 cdef enum:
-    # Lengths, deltas, attributes and header count of one record, at most.
+    # Maximum size of the lengths, deltas, attributes and header count of a record.
     RECORD_OVERHEAD_BYTES = 36
 
 cdef int64_t NS_PER_MS = 1_000_000
@@ -38,14 +38,14 @@ cdef int64_t NS_PER_MS = 1_000_000
 
 @cython.final
 cdef class RecordAccumulator:
-    """`linger_ms` None: until what is in flight was answered. Times are milliseconds, sizes bytes."""
+    """`linger_ms` None: linger until the batch in flight is answered. Times are in milliseconds, sizes in bytes."""
 
     def __cinit__(self, *, size_t batch_size=16_384, size_t buffer_memory=33_554_432, linger_ms=None,
                   int64_t delivery_timeout_ms=120_000, int64_t retry_backoff_ms=100,
                   int64_t retry_backoff_max_ms=1_000, int partitioner=PARTITION_BUILT_IN, bint ignore_keys=False,
                   bint adaptive=True, uint64_t seed=1):
         pthread_mutex_init(&self.mutex, NULL)
-        # A batch of one record is made as large as the record; batch.size 0 has one record a batch.
+        # Batches grow to the size of a large record. With batch.size 0 every batch has one record.
         self.batch_bytes = max(batch_size, <size_t>BATCH_HEADER_SIZE)
         self.pool = BufferPool(buffer_memory, self.batch_bytes)
         self.linger_ns = LINGER_UNTIL_ANSWERED if linger_ms is None else <int64_t>(linger_ms * NS_PER_MS)
@@ -81,7 +81,7 @@ cdef class RecordAccumulator:
         pthread_mutex_destroy(&self.mutex)
 
     def add_topic(self, str name not None, int32_t partition_count):
-        """The topic of a name, made when it is new."""
+        """Create a topic's queues."""
         cdef Topic topic = Topic(self, name)
         topic.set_partition_count(partition_count)
         self.topics.append(topic)
@@ -92,7 +92,7 @@ cdef class RecordAccumulator:
 
     @property
     def live_buffers(self):
-        """Buffers that are not given back yet."""
+        """Number of buffers that are not returned to the pool."""
         return self.live_batches
 
     cdef void lock(self) noexcept nogil:
@@ -105,7 +105,7 @@ cdef class RecordAccumulator:
         pthread_mutex_unlock(&self.mutex)
 
     cdef bint wake_sender(self) noexcept nogil:
-        """Whether the sender has to be woken: once for each time that it sleeps."""
+        """Return whether the sender must be woken: at most once per sleep."""
         cdef bint wake = self.sender_sleeps
         self.sender_sleeps = False
         return wake
@@ -140,7 +140,7 @@ cdef class RecordAccumulator:
                 status = self.append_to_new(queue, record, timestamp_ms, now_ns, large_bytes, waiter, &batch)
                 if status != APPENDED:
                     return status
-                # What was open before is full now, or there was nothing: either may be sent.
+                # The previous batch is full, or this is the first one: there may be something to send.
                 out.wake = self.wake_sender()
         if batch.capacity - batch.size < RECORD_OVERHEAD_BYTES:
             batch.is_open = False
@@ -203,7 +203,7 @@ cdef class RecordAccumulator:
         self.last_active = queue
 
     cdef PartitionQueue* next_active_queue(self) noexcept nogil:
-        """Takes the foremost partition out of line: who still has batches stands behind the others again."""
+        """Remove and return the first partition of the queue. It is added at the end again if it still has batches."""
         cdef PartitionQueue* queue = self.first_active
         if queue == NULL:
             return NULL
@@ -219,7 +219,7 @@ cdef class RecordAccumulator:
         if batch == NULL:
             return False
         if batch.retry_pause_ns != 0:
-            # Answers come between two turns, when nobody has looked at the clock.
+            # Responses arrive between two turns, where the current time is not known.
             batch.retry_at_ns = now_ns + batch.retry_pause_ns
             batch.retry_pause_ns = 0
         if batch.retry_at_ns > now_ns:
@@ -243,7 +243,7 @@ cdef class RecordAccumulator:
         return batch
 
     cdef void put_back(self, ProducerBatch* batch) noexcept nogil:
-        """Where its number belongs: before all that were begun later."""
+        """Put a batch back before all batches with higher numbers."""
         cdef PartitionQueue* queue = <PartitionQueue*>batch.queue
         cdef ProducerBatch* place = queue.first
         while place != NULL and is_before(place, batch):
@@ -252,7 +252,7 @@ cdef class RecordAccumulator:
         self.activate(queue)
 
     cdef void put_back_later(self, ProducerBatch* batch) noexcept nogil:
-        """After a pause that doubles with each attempt, a fifth more or less so that producers do not come as one."""
+        """Put a batch back with a pause that doubles with each attempt, with a jitter of 20 %."""
         cdef int64_t pause_ns = self.backoff_ns
         cdef int32_t i
         for i in range(min(batch.attempts - 1, 30)):
@@ -273,7 +273,7 @@ cdef class RecordAccumulator:
             child = batch.children[i]
             self.pool.charge(child.capacity)
             self.live_batches += 1
-            # One hold is the parent's, for futures; one the accumulator's.
+            # The parent holds each child once, for futures. The accumulator holds it once.
             batch_hold(child)
             self.list_incomplete(child, behind)
             self.put_back(child)
@@ -335,7 +335,7 @@ cdef class RecordAccumulator:
         cdef ProducerBatch* batch = self.first_done
         if self.delivering <= number or (self.first_incomplete != NULL and self.first_incomplete.number <= number):
             return False
-        # Those that are done stand in the order in which they were, which need not be that of their numbers.
+        # The list is in the order of completion, which may differ from that of the numbers.
         while batch != NULL:
             if batch.number <= number:
                 return False
@@ -357,7 +357,7 @@ cdef class RecordAccumulator:
             self.has_done = True
         self.tell_waiters(batch)
         if batch.callback_count == 0:
-            # A request that still holds its bytes holds the batch too.
+            # A request that still needs the bytes holds the batch, too.
             batch_release(batch)
 
     cdef void fail(self, ProducerBatch* batch, int16_t error_code) noexcept nogil:
@@ -431,7 +431,7 @@ cdef class Topic:
         cdef const uint8_t* id_bytes = <const uint8_t*>PyBytes_AS_STRING(id)
         cdef bint has_id = PyBytes_GET_SIZE(id) == sizeof(self.queues.id) and id.count(0) != len(id)
         cdef int32_t node, epoch, i
-        # An answer may be older than the one before it; only a topic made anew has fewer partitions than it had.
+        # A response may be older than the one before. Only a re-created topic can have fewer partitions than before.
         cdef bint is_made_anew = (
             has_id and self.queues.has_id and memcmp(self.queues.id, id_bytes, sizeof(self.queues.id)) != 0
         )
@@ -442,7 +442,7 @@ cdef class Topic:
             with nogil:
                 self.accumulator.lock()
                 if queue.node != node:
-                    # A new leader need not wait for what the former one failed (KIP-951).
+                    # Do not delay retries to a new leader because of the former one's errors (KIP-951).
                     batch = queue.first if node != NO_NODE else NULL
                     while batch != NULL:
                         batch.retry_at_ns = batch.retry_pause_ns = 0
@@ -453,7 +453,7 @@ cdef class Topic:
         with nogil:
             self.accumulator.lock()
             for i in range(self.queues.partition_count, self.queues.queue_count):
-                # What waits for a partition that is gone may yet see it come back, until its time is over.
+                # Batches of a partition that no longer exists wait until it returns or their time is up.
                 self.queues.queues[i].node = NO_NODE
                 self.queues.queues[i].leader_epoch = -1
             self.queues.has_id = has_id

@@ -1,4 +1,4 @@
-"""RecordAppender: the way of records into the accumulator. `needs_clock`: the partitioner reads the time of each append."""
+"""RecordAppender: encodes records into the accumulator."""
 
 from libc.stdint cimport int32_t, int64_t
 from kcore.client.network.network_client cimport NetworkClient
@@ -17,10 +17,10 @@ cdef class RecordAppender:
     cdef bint needs_clock
     cdef bint is_compressed
 
-    # One record; its RecordFuture.
+    # Appends one record and returns its RecordFuture.
     cdef object append(self, Topic topic, int32_t partition, bytes key, bytes value, headers, int64_t timestamp_ms,
                        on_delivery)
-    # All rows of a `send_batch`.
+    # Appends all rows of a `send_batch`.
     cdef int append_all(self, Topic topic, BatchInput* batch, BatchFuture future) except -1
 
     cdef object append_encoded(self, Topic topic, int32_t partition, RecordView* record, int64_t timestamp_ms,

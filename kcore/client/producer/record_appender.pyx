@@ -1,7 +1,7 @@
-"""RecordAppender: encodes records into the accumulator's batches, and waits for room where there is none.
+"""RecordAppender: encodes records into the accumulator's batches, and waits for room if there is none.
 
-Concurrency: any number of threads append at once. A call holds the GIL and the accumulator's mutex together only while
-it encodes one record, and never waits for one of them while it holds the other (see record_accumulator.pxd).
+Concurrency: any number of threads may append at once. A call holds the GIL and the accumulator's mutex together only
+while it encodes one record. It never waits for one of them while it holds the other (see record_accumulator.pxd).
 """
 
 cimport cython
@@ -49,7 +49,7 @@ cdef class RecordAppender:
 
     cdef object append(self, Topic topic, int32_t partition, bytes key, bytes value, headers, int64_t timestamp_ms,
                        on_delivery):
-        """Appends one record and returns its future. The headers are encoded first, into memory of their own."""
+        """Append one record and return its future. Headers are encoded into a separate buffer first."""
         cdef RecordView record
         cdef uint8_t[HEADERS_ON_STACK] room
         cdef uint8_t* encoded = NULL
@@ -111,7 +111,7 @@ cdef class RecordAppender:
     cdef AppendStatus try_append(self, Topic topic, int32_t partition, RecordView* record, int64_t timestamp_ms,
                                  int64_t clock_ns, size_t large_bytes, Waiter* waiter, Placement* placement,
                                  on_delivery):
-        """One attempt: with the GIL if the mutex is free, else without it, so that no thread waits for both."""
+        """Try once to append: with the GIL if the mutex is free, else without it. So no thread waits for both."""
         cdef RecordAccumulator accumulator = self.accumulator
         cdef AppendStatus status
         cdef void* callback = NULL
@@ -132,7 +132,7 @@ cdef class RecordAppender:
 
     cdef int append_slowly(self, Topic topic, int32_t partition, RecordView* record, int64_t timestamp_ms,
                            size_t large_bytes, AppendStatus status, Placement* placement, on_delivery) except -1:
-        """Waits for room, in line with other threads, at most max.block.ms."""
+        """Wait for room, in the order of arrival, at most max.block.ms."""
         cdef RecordAccumulator accumulator = self.accumulator
         cdef int64_t deadline_ns = deadline_after(self.max_block_ms)
         cdef size_t size = accumulator.batch_bytes
@@ -147,7 +147,7 @@ cdef class RecordAppender:
             with nogil:
                 accumulator.lock()
                 accumulator.pool.join(&waiter, size)
-                # Only sent batches give room: half-full ones have to leave now.
+                # Only sent batches make room, so half-full ones must be sent now.
                 wake = accumulator.wake_sender()
                 accumulator.unlock()
             if wake:
@@ -176,7 +176,7 @@ cdef class RecordAppender:
         return 0
 
     cdef int append_all(self, Topic topic, BatchInput* batch, BatchFuture future) except -1:
-        """Appends the rows without the GIL, a few at a time with the mutex; waits for room with the GIL."""
+        """Append the rows without the GIL, several per lock of the mutex. Waits for room with the GIL."""
         cdef RecordAccumulator accumulator = self.accumulator
         cdef AppendStatus status = APPENDED
         cdef Placement placement
@@ -216,7 +216,10 @@ cdef class RecordAppender:
         return 0
 
     cdef size_t large_batch_bytes(self, Topic topic, const BatchInput* batch):
-        """How large a batch may become: a request without keys; with keys a partition's estimated share of the call."""
+        """Return the capacity for new batches.
+
+        Without keys: the maximum request size. With keys: a partition's estimated share of the call.
+        """
         cdef int64_t total = 0
         cdef int64_t i
         cdef int32_t size
@@ -231,7 +234,7 @@ cdef class RecordAppender:
             total = total * batch.count // sampled
         if batch.keys != NULL and batch.partition == PARTITION_NOT_CHOSEN:
             total = total // max(partition_count_of(&topic.queues), 1)
-        # At most a quarter of the buffer, so that a new batch does not wait for the one before.
+        # At most a quarter of the buffer, so that a new batch need not wait for the previous one.
         return min(<size_t>max(total + BATCH_ROOM_FOR_HEAD, 0),
                    min(self.max_request_bytes, self.accumulator.pool.memory_bytes // 4))
 
@@ -239,7 +242,7 @@ cdef class RecordAppender:
 cdef inline AppendStatus append_locked(RecordAccumulator accumulator, Topic topic, int32_t partition, RecordView* record,
                                        int64_t timestamp_ms, int64_t clock_ns, size_t large_bytes, Waiter* waiter,
                                        Placement* placement, void* callback) noexcept nogil:
-    """Call it with the mutex held; it releases the mutex. The batch is held for the caller."""
+    """Append with the mutex held and release the mutex. The caller gets a hold on the batch."""
     cdef AppendStatus status = accumulator.append(&topic.queues, partition, record, timestamp_ms, clock_ns, large_bytes,
                                                   waiter, placement)
     if status == APPENDED:

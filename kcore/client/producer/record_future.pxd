@@ -1,7 +1,7 @@
-"""What `send` answers: a view of a batch's outcome.
+"""RecordFuture, the result of `send`: a view of a batch's outcome.
 
-A future is a batch and an index; nothing is done for it when the batch is acknowledged. Whoever asks it looks at the
-batch, and waits, without the GIL, in the accumulator's list of waiters. Only a future with callbacks is told.
+A future is a batch and an index. An acknowledged batch does nothing for its futures: they read the batch's outcome.
+They wait without the GIL, in the accumulator's list of waiters. Only futures with callbacks are notified.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -24,16 +24,16 @@ cdef class RecordFuture:
     cdef int64_t timestamp_ms
     cdef int32_t index
     cdef int32_t key_size, value_size
-    cdef list callbacks                # None without any
+    cdef list callbacks                # None if there are none
 
     cdef bint wait(self, object timeout) except -1
-    cdef object outcome(self)          # a RecordMetadata or an exception; the record is done
+    cdef object outcome(self)          # a RecordMetadata or an exception; the record must be done
 
 
-# Takes over the caller's hold on the batch.
+# Takes over the caller's hold of the batch.
 cdef RecordFuture future_new(ProducerBatch* batch, int32_t index, Topic topic, int64_t timestamp_ms, int32_t key_size,
                              int32_t value_size)
-# Tells the callbacks of batches that are done, with the GIL and without the mutex; how many batches there were.
+# Runs the callbacks of finished batches, with the GIL and without the mutex. Returns the number of batches.
 cdef int deliver(RecordAccumulator accumulator) except -1
-# A future's callbacks, each told of the future; what one raises is reported and stops none of the others.
+# Calls each callback with the future. Exceptions are reported and do not stop the others.
 cdef int call_each(list callbacks, object future) except -1

@@ -1,4 +1,4 @@
-"""RecordFuture and RecordMetadata; what they are stands in record_future.pxd."""
+"""Implementation of RecordFuture and RecordMetadata; see record_future.pxd."""
 
 cimport cython
 from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
@@ -23,8 +23,10 @@ cdef double LONGEST_WAIT_S = 1e9
 @cython.final
 @cython.freelist(64)
 cdef class RecordMetadata:
-    """Where an acknowledged record stands. The offset is -1 with acks=0, or where a broker no longer knew it; the
-    timestamp is in milliseconds."""
+    """Position of an acknowledged record. The timestamp is in milliseconds.
+
+    The offset is -1 with acks=0, or if the broker no longer knew it.
+    """
 
     def __repr__(self):
         return (f"RecordMetadata(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
@@ -53,7 +55,7 @@ cdef object metadata_of(const ProducerBatch* batch, int32_t index, str topic, in
 
 
 cdef object error_of(const ProducerBatch* batch, int32_t index, str topic):
-    """The exception of a record of a batch that failed."""
+    """Return the exception for a record of a failed batch."""
     cdef str subject = f"{topic}-{batch.partition}"
     cdef str text = None
     cdef int32_t i
@@ -80,7 +82,7 @@ cdef object outcome_of(ProducerBatch* batch, int32_t index, str topic, int64_t t
 
 
 cdef void report(object callback, object error):
-    """What a callback raised, as Python reports what nobody can catch."""
+    """Report a callback's exception through sys.unraisablehook."""
     PyErr_SetObject(type(error), error)
     PyErr_WriteUnraisable(callback)
 
@@ -98,7 +100,7 @@ cdef int call_each(list callbacks, object future) except -1:
 @cython.freelist(256)
 @cython.no_gc
 cdef class RecordFuture:
-    """What becomes of a sent record."""
+    """The result of a sent record."""
 
     def __init__(self):
         raise TypeError("futures are made by Producer.send")
@@ -108,12 +110,12 @@ cdef class RecordFuture:
             batch_release(self.batch)
 
     def done(self):
-        """Whether the record was acknowledged or given up."""
+        """Return whether the record is acknowledged or failed."""
         cdef int32_t index = self.index
         return atomic_load_32(&batch_holding(self.batch, &index).outcome) != OUTCOME_PENDING
 
     def cancel(self):
-        """Always False: a record that was sent cannot be taken back."""
+        """Always return False: a sent record cannot be cancelled."""
         return False
 
     def cancelled(self):
@@ -123,7 +125,7 @@ cdef class RecordFuture:
         return not self.done()
 
     def result(self, timeout=None):
-        """Waits, at most `timeout` seconds (TimeoutError), for the record's RecordMetadata; raises why it failed."""
+        """Wait for the record's RecordMetadata, at most `timeout` seconds (TimeoutError). Raises the record's error."""
         if not self.wait(timeout):
             raise TimeoutError(f"{self.topic.name}: not acknowledged within {timeout} s")
         outcome = self.outcome()
@@ -132,14 +134,14 @@ cdef class RecordFuture:
         raise outcome
 
     def exception(self, timeout=None):
-        """Waits as `result` does; the exception, or None for a record that was acknowledged."""
+        """Wait like `result`. Returns the record's exception, or None if it was acknowledged."""
         if not self.wait(timeout):
             raise TimeoutError(f"{self.topic.name}: not acknowledged within {timeout} s")
         outcome = self.outcome()
         return None if isinstance(outcome, RecordMetadata) else outcome
 
     def add_done_callback(self, callback):
-        """Calls `callback(future)` once, on the producer's background thread; at once when the record is done."""
+        """Call `callback(future)` once, on the producer's background thread; at once if the record is done."""
         cdef ProducerBatch* batch
         cdef int32_t index
         cdef RecordAccumulator accumulator = self.topic.accumulator
@@ -169,7 +171,7 @@ cdef class RecordFuture:
         self.run_callbacks()
 
     def run_callbacks(self):
-        """The producer's own: calls those that wait."""
+        """Internal. Run the pending callbacks."""
         callbacks, self.callbacks = self.callbacks, []
         call_each(callbacks, self)
 
@@ -249,7 +251,7 @@ cdef RecordFuture future_new(ProducerBatch* batch, int32_t index, Topic topic, i
 
 
 cdef tell(const ProducerBatch* batch, const RecordCallback* callback, str topic):
-    """One record's callback; what it raises is reported and stops nothing."""
+    """Run one record's callback. Its exceptions are reported and stop nothing."""
     cdef object target = <object>callback.target
     try:
         if callback.kind == CALLBACK_FUTURE:

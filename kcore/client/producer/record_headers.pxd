@@ -1,4 +1,4 @@
-"""A record's bytes and headers as an application passes them. Inline: only the producer uses this, for every record."""
+"""Converts keys, values and headers from the application to bytes. Inline, because it is called for every record."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t
@@ -6,7 +6,7 @@ from kcore.record.record cimport put_sized, varlong_size
 
 
 cdef inline bytes as_bytes(object value, str what, str topic):
-    """A key, value or header without a serializer: bytes, or an object with the buffer protocol."""
+    """Return a key, value or header as bytes. It must be bytes or support the buffer protocol."""
     if isinstance(value, str):
         raise TypeError(
             f"topic {topic}: the {what} is a str, not bytes. Encode it, or set {what}.serializer to 'string'"
@@ -20,7 +20,7 @@ cdef inline bytes as_bytes(object value, str what, str topic):
 
 
 cdef inline list header_pairs(object headers, size_t* size):
-    """Headers as pairs of bytes; `size` becomes their encoded size in a record."""
+    """Return headers as pairs of bytes, and their encoded size in `size`."""
     cdef list pairs = []
     cdef bytes name, value
     size[0] = 0

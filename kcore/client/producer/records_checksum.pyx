@@ -1,6 +1,6 @@
-"""Sums and products of remainders; what they are for stands in records_checksum.pxd.
+"""Checksums and multiplication of remainders; see records_checksum.pxd.
 
-Remainders have their bits reversed, as everywhere with this polynomial: bit 31 is the coefficient of x^0.
+The bits of remainders are reversed, as usual with this polynomial: bit 31 is the coefficient of x^0.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -11,12 +11,12 @@ cdef enum:
     ONE = 0x80000000           # x^0
     POWERS = 64
 
-# Entry i is x^(8 * 2^i): what stands before 2^i bytes more is multiplied by it.
+# Entry i is x^(8 * 2^i), the factor for a checksum that is followed by 2^i more bytes.
 cdef uint32_t[POWERS] powers
 
 
 cdef uint32_t product(uint32_t one, uint32_t other) noexcept nogil:
-    """One remainder times another."""
+    """Multiply two remainders."""
     cdef uint32_t sum = 0
     cdef uint32_t bit = ONE
     while bit != 0:

@@ -1,13 +1,14 @@
-"""Takes batches to the leaders of their partitions and answers to their batches (Sender of Apache Kafka).
+"""Sender: sends batches to the leaders of their partitions and applies the responses (Kafka's Sender).
 
-A driver of the network engine: `turn` is called between two polls, on the polling thread, without the GIL. It gives up
-what is past delivery.timeout.ms, drains what is ready into one request a node and pass, and submits the requests; the
-engine's `finish` brings each back with an answer or the reason why there is none. What needs Python (metadata, producer
-ids, transactions, callbacks) is left in `events` for the background thread.
+It is a driver of the network engine: `turn` is called between two polls, on the polling thread, without the GIL. A turn
+fails batches past delivery.timeout.ms, drains ready batches into one request per node and pass, and submits the
+requests. The engine calls `finish` for each, with a response or the reason why there is none. Work that needs Python
+(metadata, producer ids, transactions, callbacks) is left to the background thread in `events`.
 
-Errors are of three kinds: retriable ones put the batch back in the order of its number; those of a batch end it; fatal
-and abortable ones are the TransactionManager's to judge, which is told by `EVENT_ERROR`.
-Concurrency: all fields are guarded by the accumulator's mutex, but those of requests being written.
+There are three kinds of errors. After a retriable error the batch is put back in the order of batch numbers. After an
+error of the batch, only the batch fails. Fatal and abortable errors are reported to the TransactionManager with
+`EVENT_ERROR`.
+Concurrency: the accumulator's mutex guards all fields, except those of requests that are being written.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
@@ -22,20 +23,20 @@ from kcore.client.producer.record_accumulator cimport RecordAccumulator
 cdef enum SenderEvent:
     EVENT_DONE = 1             # batches with callbacks are done
     EVENT_METADATA = 2         # a leader is not known, was not the leader, or cannot be reached
-    EVENT_PRODUCER_ID = 4      # there is none yet, or its epochs are used up
+    EVENT_PRODUCER_ID = 4      # there is no producer id yet, or its epochs are used up
     EVENT_ERROR = 8            # `error_code` is fatal, or ends the transaction
-    EVENT_PARTITIONS = 32      # batches wait for their partitions to join the transaction
-    EVENT_LEADERS = 64         # answers named newer leaders (`named_leader` of their partitions)
+    EVENT_PARTITIONS = 32      # batches wait until their partitions are added to the transaction
+    EVENT_LEADERS = 64         # responses contained newer leaders (`named_leader` of their partitions)
 
 cdef struct SenderNode:
     int32_t in_flight          # requests
-    int64_t ready_ns           # when it last had something to take, and when it last took something
+    int64_t ready_ns           # when it last had batches to send, and when it last accepted one
     int64_t drained_ns
-    int32_t throttle_ms        # what the last answer asked for, from the next turn on (KIP-219)
+    int32_t throttle_ms        # throttle time of the last response, applied from the next turn on (KIP-219)
     int64_t throttled_until_ns
-    int64_t doubted_ns         # it could not be connected to: when metadata is to be asked for again
-    int8_t may_take            # this turn: 0 not asked yet, 1 yes, -1 no
-    ProduceRequest* building   # this pass
+    int64_t doubted_ns         # it could not be connected to: when to request metadata again
+    int8_t may_take            # in this turn: 0 not checked yet, 1 yes, -1 no
+    ProduceRequest* building   # the request of this pass
 
 
 cdef class Sender:
@@ -52,13 +53,13 @@ cdef class Sender:
     cdef int64_t availability_timeout_ns
     cdef bint is_idempotent
     cdef bint is_transactional
-    cdef bint is_in_order                      # one request in flight: partitions are muted while it is
+    cdef bint is_in_order                      # one request in flight: its partitions are muted meanwhile
     cdef bint uses_transactions_v2             # KIP-890: Produce 12 adds partitions to the transaction
     cdef int64_t producer_id
     cdef int16_t producer_epoch
     cdef bint epoch_must_rise
-    cdef int16_t fatal_error                   # NONE while there is none
-    cdef int16_t error_code                    # the last one for the TransactionManager
+    cdef int16_t fatal_error                   # NONE if there is none
+    cdef int16_t error_code                    # the last error for the TransactionManager
     cdef PartitionQueue* first_troubled
     cdef SenderNode* nodes
     cdef int32_t node_count
@@ -71,7 +72,7 @@ cdef class Sender:
     cdef bint[256] is_retriable
 
     cdef int64_t turn(self, int64_t now_ns) noexcept nogil
-    # With the mutex held.
+    # Call the following with the mutex held.
     cdef void tell_background(self, uint32_t events) noexcept nogil
     cdef void set_producer_id(self, int64_t producer_id, int16_t producer_epoch) noexcept nogil
     cdef void fail_all(self, int16_t error_code) noexcept nogil

@@ -1,4 +1,4 @@
-"""The sender's turns; what it is stands in sender.pxd."""
+"""Implementation of Sender; see sender.pxd for its contract."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -47,12 +47,12 @@ cdef enum:
     PRODUCE_KEY = 0
     FIRST_VERSION_WITH_ZSTD = 7
     LAST_VERSION_BEFORE_TRANSACTIONS_V2 = 11
-    # How soon a node that is being connected to, or rests after a failure, is asked again.
+    # How soon to try a node again that is connecting, or that is in backoff after a failure.
     NODE_RETRY_NS = 10_000_000
 
 
 cdef inline bint is_of_metadata(int16_t code) noexcept nogil:
-    """Errors after which the leader may be another (InvalidMetadataException)."""
+    """Return whether the leader may have changed (InvalidMetadataException)."""
     return (code == UNKNOWN_TOPIC_OR_PARTITION or code == LEADER_NOT_AVAILABLE or code == NOT_LEADER_OR_FOLLOWER
             or code == REPLICA_NOT_AVAILABLE or code == NETWORK_EXCEPTION or code == KAFKA_STORAGE_ERROR
             or code == LISTENER_NOT_FOUND or code == FENCED_LEADER_EPOCH or code == UNKNOWN_TOPIC_ID
@@ -60,7 +60,7 @@ cdef inline bint is_of_metadata(int16_t code) noexcept nogil:
 
 
 cdef inline bint is_fatal(int16_t code) noexcept nogil:
-    """What no later attempt of this producer can get over (TransactionManager.maybeTransitionToErrorState)."""
+    """Return whether all later attempts would fail as well (TransactionManager.maybeTransitionToErrorState)."""
     return (code == CLUSTER_AUTHORIZATION_FAILED or code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             or code == PRODUCER_FENCED or code == UNSUPPORTED_VERSION)
 
@@ -84,7 +84,7 @@ cdef int by_topic(const void* left, const void* right) noexcept nogil:
 
 @cython.final
 cdef class Sender:
-    """Made for one NetworkClient and one accumulator; `start` makes it the engine's driver."""
+    """Sends the batches of one accumulator through one NetworkClient. `start` makes it the driver."""
 
     def __cinit__(self, NetworkClient network not None, RecordAccumulator accumulator not None, *,
                   str client_id="", transactional_id=None, int16_t acks=-1, int codec=0, level=None,
@@ -132,14 +132,14 @@ cdef class Sender:
         free(self.nodes)
 
     def start(self):
-        """Makes this the driver of its network client."""
+        """Make this the driver of its network client."""
         self.network.drive(sender_turn, <void*>self)
 
     @property
     def requests_in_flight(self):
         return self.request_count
 
-    # --- The background thread's side, with the mutex held -----------------------------------------------------------
+    # --- For the background thread, with the mutex held --------------------------------------------------------------
 
     cdef void tell_background(self, uint32_t events) noexcept nogil:
         if self.events & events == events:
@@ -153,7 +153,7 @@ cdef class Sender:
         self.producer_epoch = producer_epoch
         self.epoch_must_rise = False
         if producer_id != NO_PRODUCER:
-            # A turn may have asked for an id while it was on its way: another one would begin all sequences anew.
+            # A turn may have requested an id while this one was in flight. Another id would restart all sequences.
             self.events &= ~EVENT_PRODUCER_ID
         while queue != NULL:
             if queue.sequences.must_restart:
@@ -165,7 +165,7 @@ cdef class Sender:
         cdef ProducerBatch* following
         while batch != NULL:
             following = batch.next_incomplete
-            # What an abort finds numbered may have been written: it is sent until that is known.
+            # When a transaction aborts, a batch with a sequence number may have been written. So it is still sent.
             if not batch.is_in_request and (error_code != ERROR_ABORTED or batch.base_sequence == NO_SEQUENCE):
                 queue_remove(<PartitionQueue*>batch.queue, batch)
                 sequences_remove(&(<PartitionQueue*>batch.queue).sequences, batch)
@@ -173,7 +173,7 @@ cdef class Sender:
             batch = following
 
     cdef void fail_all(self, int16_t error_code) noexcept nogil:
-        """Those in requests too: the requests keep their bytes until they come back."""
+        """Fail all batches, also those in requests. The requests keep the bytes until they finish."""
         cdef ProducerBatch* batch
         self.fail_undrained(error_code)
         while self.accumulator.first_incomplete != NULL:
@@ -201,7 +201,7 @@ cdef class Sender:
         self.built = self.last_built = NULL
         self.accumulator.unlock()
         while request != NULL:
-            # A request that cannot be sent is over at once, and its struct used again.
+            # A request that cannot be sent finishes at once, and its struct may be reused.
             following = request.next
             self.send(request, now_ns)
             request = following
@@ -213,7 +213,7 @@ cdef class Sender:
         while batch != NULL:
             queue = <PartitionQueue*>batch.queue
             if batch.base_sequence != NO_SEQUENCE:
-                # It may have been written: what follows waits until that is known.
+                # The batch may have been written. Later batches wait until that is known.
                 sequences_mark_unresolved(&queue.sequences, batch)
                 sequences_remove(&queue.sequences, batch)
                 self.note_trouble(queue)
@@ -230,7 +230,7 @@ cdef class Sender:
             self.first_troubled = queue
 
     cdef void mend_troubled(self) noexcept nogil:
-        """Decides what became of timed-out batches, once nothing of their partition is under way."""
+        """Resolve the state of timed-out batches, once nothing of their partition is in flight."""
         cdef PartitionQueue** place = &self.first_troubled
         cdef PartitionQueue* queue
         while place[0] != NULL:
@@ -253,7 +253,7 @@ cdef class Sender:
             self.raise_epoch()
 
     cdef void raise_epoch(self) noexcept nogil:
-        """KIP-360: the next epoch is taken without asking; a producer whose epochs are used up asks for a new id."""
+        """Use the next epoch without a request (KIP-360). If the epochs are used up, request a new producer id."""
         if self.producer_id == NO_PRODUCER:
             return
         if self.producer_epoch == INT16_MAX:
@@ -283,7 +283,10 @@ cdef class Sender:
         return next_ns
 
     cdef bint drain_pass(self, int64_t now_ns, int64_t* next_ns) noexcept nogil:
-        """One look at every partition with batches; at most one request a node comes of it. Whether any did."""
+        """Visit every partition with batches once, creating at most one request per node.
+
+        Returns whether any batch was drained.
+        """
         cdef PartitionQueue* last = self.accumulator.last_active
         cdef PartitionQueue* queue = NULL
         cdef bint drained = False
@@ -328,7 +331,7 @@ cdef class Sender:
 
     cdef bint sequence_allows(self, PartitionQueue* queue, ProducerBatch* batch) noexcept nogil:
         if batch.base_sequence != NO_SEQUENCE:
-            # Sent before: only as the foremost that is not answered, so that those behind it stay behind it.
+            # A retry. It must be the first unanswered batch of the partition, so that the order is kept.
             return queue.sequences.first_numbered == batch and not queue.sequences.must_restart
         if queue.sequences.is_unresolved or queue.sequences.must_restart:
             return False
@@ -368,12 +371,12 @@ cdef class Sender:
                 node.throttled_until_ns = now_ns + node.throttle_ms * NS_PER_MS
                 node.throttle_ms = 0
             if node.throttled_until_ns > now_ns:
-                # The broker would not read what is sent before that.
+                # The broker does not read requests before that time.
                 pass
             elif self.network.is_ready(slot, now_ns):
                 node.may_take = 1
             elif not self.network.begin_connecting(slot, now_ns) and node.doubted_ns <= now_ns:
-                # Others may lead its partitions by now.
+                # Other nodes may lead its partitions by now.
                 node.doubted_ns = now_ns + self.accumulator.backoff_ns
                 self.tell_background(EVENT_METADATA)
             if self.availability_timeout_ns > 0:
@@ -388,7 +391,7 @@ cdef class Sender:
         return node.building != NULL or node.in_flight < self.max_in_flight
 
     cdef ProduceRequest* request_for(self, int32_t slot, size_t size) noexcept nogil:
-        """The request that a node gets in this pass; NULL when the batch does not fit in it, or without memory."""
+        """Return the node's request of this pass; NULL if the batch does not fit into it, or without memory."""
         cdef SenderNode* node = &self.nodes[slot]
         cdef ProduceRequest* request = node.building
         if request != NULL:
@@ -443,7 +446,7 @@ cdef class Sender:
             request.request.deadline_ns = now_ns + self.request_timeout_ns
             self.network.submit(&request.request)
 
-    # --- Answers -----------------------------------------------------------------------------------------------------
+    # --- Responses ---------------------------------------------------------------------------------------------------
 
     cdef void finished(self, ProduceRequest* request, ReplyStatus status, ReceivedFrame* frame, size_t body) noexcept nogil:
         cdef PartitionAnswer answer
@@ -457,7 +460,7 @@ cdef class Sender:
         self.request_count -= 1
         if status == REPLY_OK and frame != NULL:
             self.take_answers(request, frame, body)
-            # What the answer does not speak of, or was unreadable, may have been written.
+            # Batches that the response does not mention, or that could not be parsed, may have been written.
             answer.error_code = NETWORK_EXCEPTION
         elif status == REPLY_OK:
             answer.error_code = <int16_t>ERROR_NO_MEMORY if body == NO_MEMORY_BODY else <int16_t>NONE
@@ -491,7 +494,7 @@ cdef class Sender:
                 answer_next_partition(&cursor, request.version, &partition)
                 if cursor.failed:
                     return
-                # Answers come in the order of the request, as a rule: `at` is where the last one was.
+                # Responses usually have the order of the request. `at` is the position of the last match.
                 at = batch_of(request, &topic, partition.index, at)
                 if at >= 0:
                     self.take_answer(request.batches[at], &partition, request)
@@ -506,19 +509,19 @@ cdef class Sender:
 
     cdef void take_answer(self, ProducerBatch* batch, const PartitionAnswer* answer,
                           const ProduceRequest* request) noexcept nogil:
-        """Takes a batch out of its request and to what the answer makes of it."""
+        """Take a batch out of its request and apply its part of the response."""
         cdef PartitionQueue* queue = <PartitionQueue*>batch.queue
         queue.in_flight -= 1
         queue.is_muted = False
         batch.is_in_request = False
         if batch.outcome != OUTCOME_PENDING:
-            # Given up meanwhile; that it was written settles what is not known of its partition.
+            # The batch failed meanwhile. If it was written, the state of its partition may be resolved.
             if answer.error_code == NONE and batch.base_sequence != NO_SEQUENCE:
                 if batch.producer_id == queue.sequences.producer_id and batch.producer_epoch == queue.sequences.producer_epoch:
                     sequences_acked(&queue.sequences, batch, answer.base_offset)
             self.accumulator.free_buffer(batch)
         elif answer.error_code == NONE or answer.error_code == DUPLICATE_SEQUENCE_NUMBER:
-            # Of a duplicate the broker no longer knows the offset.
+            # For a duplicate, the broker no longer knows the offset.
             if answer.error_code == NONE:
                 batch.base_offset = answer.base_offset
                 batch.log_append_time_ms = answer.log_append_time_ms
@@ -540,7 +543,7 @@ cdef class Sender:
             sequences_split(&queue.sequences, batch)
         elif self.may_retry(batch, answer):
             if queue.node != NO_NODE and queue.node != request.request.node:
-                # Another leads by now, who need not wait for what the former one failed.
+                # Another node leads now. The former leader's error is no reason to delay the retry.
                 self.accumulator.put_back(batch)
             else:
                 self.accumulator.put_back_later(batch)
@@ -549,7 +552,7 @@ cdef class Sender:
             self.give_up(batch, answer.error_code, batch.attempts <= self.retries)
 
     cdef void note_leader(self, PartitionQueue* queue, const PartitionAnswer* answer) noexcept nogil:
-        """Keeps what a former leader says of the present one (KIP-951)."""
+        """Store the current leader that a former leader's response contains (KIP-951)."""
         if answer.error_code != NOT_LEADER_OR_FOLLOWER and answer.error_code != FENCED_LEADER_EPOCH:
             return
         if answer.leader_id < 0 or answer.leader_epoch <= queue.leader_epoch:
@@ -580,7 +583,7 @@ cdef class Sender:
         return 0 <= answer.error_code < 256 and self.is_retriable[answer.error_code]
 
     cdef void give_up(self, ProducerBatch* batch, int16_t error_code, bint was_refused) noexcept nogil:
-        """The end of a batch; `was_refused`: it was surely not written, so that its numbers are free."""
+        """Fail a batch. `was_refused`: it was certainly not written, so its sequence numbers are free."""
         cdef PartitionQueue* queue = <PartitionQueue*>batch.queue
         if self.is_idempotent:
             if is_fatal(error_code) or self.is_transactional:
@@ -602,13 +605,13 @@ cdef class Sender:
 
 
 cdef enum:
-    # `finished` without a request ever made: there was no memory for it.
+    # `body` for `finished` if no request was sent, because memory could not be allocated.
     NO_MEMORY_BODY = 0x7FFFFFFF
 
 
 cdef int32_t batch_of(const ProduceRequest* request, const TopicAnswer* topic, int32_t partition,
                       int32_t hint) noexcept nogil:
-    """The place of a partition's batch in its request; -1 when the answer speaks of what was not asked."""
+    """Return the index of a partition's batch in its request; -1 if the request has none."""
     cdef int32_t i, at
     cdef ProducerBatch* batch
     cdef TopicQueues* queues
@@ -637,7 +640,7 @@ cdef uint8_t* copied(const uint8_t* text, int32_t size) noexcept nogil:
 
 
 cdef void copy_reasons(ProducerBatch* batch, const PartitionAnswer* answer, int16_t version) noexcept nogil:
-    """The broker's words, out of the frame, which will not stay."""
+    """Copy the broker's error messages out of the frame, which will be freed."""
     cdef Cursor cursor = answer.refused
     cdef const uint8_t* text = NULL
     cdef RefusedRecord* refused

@@ -1,4 +1,6 @@
-"""SenderControl: how the background thread and transactions read and steer a producer's sender.
+"""SenderControl: access to a producer's sender for the background thread and for transactions.
+
+Concurrency: each call takes the accumulator's mutex, without the GIL.
 
 Concurrency: each call takes the accumulator's mutex for itself, without the GIL.
 """
@@ -15,7 +17,7 @@ from kcore.client.producer.sender cimport Sender
 
 @cython.final
 cdef class SenderControl:
-    """`topics` is the producer's table of topics by name; `set_leaders` adds to it."""
+    """`topics` is the producer's table of topics by name. `set_leaders` adds to it."""
 
     cdef RecordAccumulator accumulator
     cdef Sender sender
@@ -30,7 +32,7 @@ cdef class SenderControl:
         self.topics = topics
 
     def take_events(self):
-        """The sender's events since the last call (SenderEvent), and the code of its last error."""
+        """Return the sender's events since the last call (SenderEvent), and its last error code."""
         cdef int events, error_code
         with nogil:
             self.accumulator.lock()
@@ -41,11 +43,11 @@ cdef class SenderControl:
         return events, error_code
 
     def deliver(self):
-        """Calls the callbacks of the batches that are done; how many batches."""
+        """Run the callbacks of finished batches. Returns the number of batches."""
         return deliver(self.accumulator)
 
     def set_leaders(self, str name not None, bytes id not None, list leaders not None):
-        """The leaders of a topic's partitions, each as (slot, epoch)."""
+        """Set the leaders of a topic's partitions, each as (slot, epoch)."""
         cdef Topic topic = self.topics.get(name)
         cdef bint wake
         if topic is None:
@@ -62,7 +64,7 @@ cdef class SenderControl:
                 self.network.wake()
 
     def take_named_leaders(self):
-        """Newer leaders that produce responses named, as (topic, partition, node id, epoch) (KIP-951)."""
+        """Return newer leaders from produce responses, as (topic, partition, node id, epoch) (KIP-951)."""
         cdef Topic topic
         cdef PartitionQueue* queue
         cdef int32_t i, leader, epoch
@@ -80,7 +82,7 @@ cdef class SenderControl:
         return named
 
     def used_topics(self):
-        """The topics with records that are not acknowledged yet."""
+        """Return the topics with records that are not acknowledged yet."""
         cdef Topic topic
         cdef int32_t i
         cdef bint is_used
@@ -97,7 +99,7 @@ cdef class SenderControl:
         return used
 
     def set_producer_id(self, int64_t producer_id, int16_t epoch):
-        """The producer id and epoch of later batches."""
+        """Set the producer id and epoch of later batches."""
         with nogil:
             self.accumulator.lock()
             self.sender.set_producer_id(producer_id, epoch)
@@ -106,7 +108,7 @@ cdef class SenderControl:
             self.network.wake()
 
     def take_transaction_error(self):
-        """The code of the last error that ends the transaction, returned once; 0 without an error."""
+        """Return and clear the code of the last error that ends the transaction; 0 if there is none."""
         cdef int code
         with nogil:
             self.accumulator.lock()
@@ -116,7 +118,7 @@ cdef class SenderControl:
         return code
 
     def partitions_to_add(self):
-        """(topic, partition) of the partitions with batches that are not part of the transaction yet."""
+        """Return (topic, partition) of the partitions with batches that are not part of the transaction yet."""
         cdef Topic topic
         cdef PartitionQueue* queue
         cdef int32_t i
@@ -134,7 +136,7 @@ cdef class SenderControl:
         return found
 
     def add_to_transaction(self, list partitions):
-        """The coordinator added these partitions to the transaction: their batches may be sent."""
+        """Note that the coordinator has added these partitions: their batches may be sent."""
         cdef Topic topic
         cdef int32_t number
         for name, number in partitions:
@@ -150,7 +152,7 @@ cdef class SenderControl:
             self.network.wake()
 
     def leave_transaction(self):
-        """The transaction has ended: the next one has no partitions yet."""
+        """Reset the partitions after the end of a transaction: the next one has none yet."""
         cdef Topic topic
         cdef int32_t i
         for topic in list(self.topics.values()):
@@ -161,11 +163,11 @@ cdef class SenderControl:
                 self.accumulator.unlock()
 
     def abort_undrained(self):
-        """Records that were not sent yet fail with RecordAborted."""
+        """Fail the records that were not sent yet with RecordAborted."""
         self.fail(ERROR_ABORTED, False)
 
     def fail(self, int code, bint is_fatal):
-        """Records that are not in flight fail with an error code; after a fatal one later records fail too."""
+        """Fail the records that are not in flight. After a fatal error, later records fail as well."""
         with nogil:
             self.accumulator.lock()
             if is_fatal:

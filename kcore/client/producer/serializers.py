@@ -61,7 +61,7 @@ NAMED: dict[str, Serializer | None] = {
 
 
 def serializer_of(name: str, given: Any) -> Serializer | None:
-    """The serializer that a configuration names; None if bytes are sent unchanged."""
+    """Return the configured serializer; None if bytes are sent unchanged."""
     if given is None:
         return None
     if isinstance(given, str):

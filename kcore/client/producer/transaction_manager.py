@@ -48,7 +48,7 @@ class InvalidTransactionState(RuntimeError):
 
 
 class TransactionManager:
-    """`producer_id` and `producer_epoch` are those of requests."""
+    """`producer_id` and `producer_epoch` are used in requests of the transaction."""
 
     def __init__(self, transactional_id: str) -> None:
         self.transactional_id = transactional_id
@@ -73,7 +73,7 @@ class TransactionManager:
         self.state = target
 
     def check_sending(self) -> None:
-        """Raises an error if `send` is not allowed in this state."""
+        """Raise an error if `send` is not allowed in this state."""
         if self.state != IN_TRANSACTION:
             with self._lock:
                 if self.state in (ABORTABLE_ERROR, FATAL_ERROR) and self.error is not None:
@@ -111,7 +111,7 @@ class TransactionManager:
             self._go(ABORTING)
 
     def ended(self) -> None:
-        """The transaction has ended. If the epoch must be raised, the producer is initialized first."""
+        """End the transaction. If the epoch must be raised, call `initialized` instead."""
         with self._lock:
             self._go(READY)
             self.is_started = False
@@ -120,7 +120,7 @@ class TransactionManager:
     # Partitions
 
     def new_partitions(self, partitions: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-        """The partitions that are not part of the transaction yet."""
+        """Return the partitions that are not part of the transaction yet."""
         with self._lock:
             return [] if self.state not in (IN_TRANSACTION, COMMITTING) else sorted(set(partitions) - self._partitions)
 
@@ -136,7 +136,7 @@ class TransactionManager:
     # Errors
 
     def failed(self, error: Exception, *, is_fatal: bool = False) -> None:
-        """Handles an error of a batch or of a request of the transaction."""
+        """Handle an error of a batch or of a request of the transaction."""
         with self._lock:
             if self.state == FATAL_ERROR:
                 return
@@ -149,7 +149,7 @@ class TransactionManager:
                 self.needs_next_epoch = True
 
     def failed_with(self, code: int, subject: str, detail: str | None = None) -> Exception:
-        """Handles a broker's error code. Returns its exception."""
+        """Handle a broker's error code. Returns its exception."""
         error = broker_error(PRODUCER_FENCED if code == INVALID_PRODUCER_EPOCH else code, subject, detail)
         self.failed(error, is_fatal=is_fatal_code(code))
         return error

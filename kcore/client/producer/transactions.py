@@ -38,7 +38,7 @@ GROUP_KEY, TRANSACTION_KEY = 0, 1
 NOT_COORDINATOR_CODES = frozenset({15, 16})
 CONCURRENT_TRANSACTIONS = 51
 UNKNOWN_TOPIC_OR_PARTITION = 3
-# The markers of the previous transaction are still being written.
+# Pause while the markers of the previous transaction are still being written.
 CONCURRENT_PAUSE_MS = 20.0
 OPERATION_NOT_ATTEMPTED = 55
 
@@ -61,18 +61,18 @@ class Transactions:
         self._coordinators: dict[tuple[int, str], Node] = {}
         self._adding: set[tuple[str, int]] = set()
         self._adds_at_ms = 0.0
-        # Taking a batch's error and passing it to the manager is one step for other threads.
+        # Held while a batch's error is taken and passed to the manager, so that other threads see both or neither.
         self._noting = threading.Lock()
 
     def check_sending(self) -> None:
-        """Raises an error if sending is not allowed. Checks batch errors first: the background thread may be late."""
+        """Raise an error if sending is not allowed. Checks batch errors first: the background thread may be late."""
         self._note_batch_error()
         self.manager.check_sending()
 
     # The application's thread
 
     def init(self, *, raises_epoch: bool = False) -> None:
-        """InitProducerId: fences earlier producers of the id. The coordinator ends their transaction."""
+        """InitProducerId: fences earlier producers of the id, and the coordinator ends their transaction."""
         self.manager.begin_initializing()
         fields: dict[str, Any] = {"transactional_id": self._id, "transaction_timeout_ms": self._timeout_ms}
         if raises_epoch:
@@ -86,7 +86,7 @@ class Transactions:
         self.manager.begin()
 
     def commit(self) -> None:
-        """Commits after all sent records are acknowledged."""
+        """Commit after all sent records are acknowledged."""
         self.manager.begin_committing()
         self._flush()
         self._note_batch_error()
@@ -95,7 +95,7 @@ class Transactions:
         self._end(is_committed=True)
 
     def abort(self) -> None:
-        """Drops unsent records, waits for sent ones, then lets the coordinator abort the transaction."""
+        """Drop unsent records, wait for sent ones, then let the coordinator abort the transaction."""
         self.manager.begin_aborting()
         self._control.abort_undrained()
         self._flush()
@@ -113,7 +113,7 @@ class Transactions:
             self.manager.ended()
 
     def send_offsets(self, offsets: Mapping[TopicPartition, Any], group: Any) -> None:
-        """Adds a consumer's offsets to the transaction. `group` is its metadata, or the group id."""
+        """Add a consumer's offsets to the transaction. `group` is its metadata, or the group id."""
         self.check_sending()
         if not offsets:
             return
@@ -142,7 +142,7 @@ class Transactions:
     def _ask(
         self, kind: int, key: str, api: Api, fields: Mapping[str, Any], error_of: Callable[[Message], int]
     ) -> Message:
-        """Sends a request to a coordinator, with retries up to max.block.ms. Other errors end the transaction."""
+        """Send a request to a coordinator, with retries up to max.block.ms. Other errors end the transaction."""
         deadline_ms = now_ms() + self._max_block_ms
         subject = f"TransactionalId {self._id}: {api.name}"
         while True:
@@ -194,11 +194,11 @@ class Transactions:
                 self.manager.failed_with(code, f"TransactionalId {self._id}: a record was not written")
 
     def on_batch_error(self) -> None:
-        """Background thread: handles a failed batch."""
+        """Background thread: handle a failed batch."""
         self._note_batch_error()
 
     def turn(self) -> None:
-        """Background thread: adds the partitions that batches wait for."""
+        """Background thread: add the partitions that batches wait for."""
         if self._adding or now_ms() < self._adds_at_ms:
             return
         partitions = self.manager.new_partitions(self._control.partitions_to_add())
@@ -269,7 +269,7 @@ class Transactions:
             self.turn()
 
     def close(self) -> None:
-        """Aborts an open transaction."""
+        """Abort an open transaction."""
         if self.manager.state == IN_TRANSACTION or self.manager.error is not None:
             try:
                 self.abort()

@@ -1,4 +1,4 @@
-"""What waiting costs: an eventfd for each wait, since waits are rare and long."""
+"""Implementation of Waiter. Each wait uses a new eventfd, because waits are rare and long."""
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
@@ -8,7 +8,7 @@ from kcore.platform.epoll cimport EFD_CLOEXEC, EFD_NONBLOCK, POLLIN, eventfd, po
 from kcore.platform.sync cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 cdef enum:
-    # Deadlines are rounded up to poll's milliseconds; longer waits are taken in such pieces.
+    # Deadlines are rounded up to milliseconds for poll. Longer waits are divided into pieces of this length.
     LONGEST_POLL_MS = 1_000_000
 
 cdef double LONGEST_MS = 1e12
