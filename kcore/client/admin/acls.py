@@ -79,13 +79,13 @@ class AclAdmin(AdminCalls):
     __slots__ = ()
 
     def describe_acls(self, wanted: AclFilter = EVERY_ACL) -> list[Acl]:
-        """The entries that match a filter."""
+        """Return the entries that match a filter."""
         response = self._request(apis.DESCRIBE_ACLS, _filter_row(wanted))
         raise_failure(response.error_code, "access control entries", response.error_message)
         return [_acl(resource, acl) for resource in response.resources for acl in resource.acls]
 
     def create_acls(self, acls: Sequence[Acl]) -> dict[Acl, Failure | None]:
-        """Creates entries. Succeeds for an entry that exists."""
+        """Create entries. Succeeds for an entry that exists already."""
         rows = [
             {
                 "resource_type": RESOURCE_TYPES[acl.resource_type],
@@ -107,7 +107,7 @@ class AclAdmin(AdminCalls):
         }
 
     def delete_acls(self, filters: Sequence[AclFilter]) -> dict[AclFilter, dict[Acl, Failure | None] | Failure]:
-        """Deletes the entries that match each filter, and returns them."""
+        """Delete the entries that match each filter, and return them."""
         response = self._ask_controller(
             apis.DELETE_ACLS,
             {"filters": [_filter_row(each) for each in filters]},

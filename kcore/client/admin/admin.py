@@ -45,7 +45,10 @@ class Admin(
     TransactionAdmin,
     ClusterAdmin,
 ):
-    """`config` is an AdminConfig, or Kafka's properties by name. Keywords are the same names with underscores."""
+    """`config` is an AdminConfig, or Kafka's properties by name. Keywords are the same names with underscores.
+
+    Each method documents its results. Errors of a single resource are returned, those of the whole request are raised.
+    """
 
     __slots__ = ()
 
@@ -56,7 +59,7 @@ class Admin(
         AdminCalls.__init__(self, ClusterClient.configured(settled), settled.number("default.api.timeout.ms"))
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.client.close()
 
     def __enter__(self) -> Self:

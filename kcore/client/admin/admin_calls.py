@@ -49,7 +49,7 @@ LEADER_BACKOFF_MS = 100
 
 
 class AdminCalls:
-    """Base of all subjects: one client and the routes to its brokers."""
+    """Base class of all subjects: one client, and the routes to its brokers."""
 
     __slots__ = ("_api_timeout_ms", "_coordinators", "client")
 
@@ -62,7 +62,7 @@ class AdminCalls:
 
     @classmethod
     def over(cls, client: ClusterClient) -> Self:
-        """Uses a client that the caller closes."""
+        """Use a client that the caller closes."""
         made = cls.__new__(cls)
         AdminCalls.__init__(made, client)
         return made
@@ -75,7 +75,7 @@ class AdminCalls:
     def _ask_controller(
         self, api: Api, fields: Mapping[str, Any], codes: Callable[[Message], Iterable[int]]
     ) -> Message:
-        """The controller's response. `codes` returns the error codes of a response."""
+        """Return the controller's response. `codes` returns the error codes of a response."""
         response = self._request(api, fields)
         if NOT_CONTROLLER not in codes(response):
             return response
@@ -83,15 +83,15 @@ class AdminCalls:
         return self._request(api, fields, cluster.nodes.get(cluster.controller_id))
 
     def _describe_cluster(self, topics: Iterable[str] | None) -> Cluster:
-        """Metadata: brokers, controller, and the named topics or all. Does not create topics."""
+        """Return brokers, controller, and the named topics or all (Metadata). Does not create topics."""
         return self.client.update_metadata(topics)
 
     def brokers(self) -> list[Node]:
-        """Every broker, by id."""
+        """Return every broker, sorted by id."""
         return sorted(self._describe_cluster(()).nodes.values())
 
     def broker(self, broker_id: int) -> Node:
-        """A broker by id. ClientError if it is not in the cluster."""
+        """Return a broker by id. Raises ClientError if it is not in the cluster."""
         nodes = self._describe_cluster(()).nodes
         if broker_id not in nodes:
             known = ", ".join(map(str, sorted(nodes)))
@@ -103,7 +103,7 @@ class AdminCalls:
     def _ask_leaders(
         self, api: Api, partitions: Iterable[TopicPartition], fields: PartitionFields
     ) -> dict[TopicPartition, Message | Failure]:
-        """The leaders' results for each partition, or its failure.
+        """Return the leaders' results for each partition, or its failure.
 
         A partition without a leader fails at once. Responses have `topics` of `partitions`, each with an index and an
         error code, which becomes the failure.
@@ -128,7 +128,7 @@ class AdminCalls:
     def _by_leader(
         self, partitions: Sequence[TopicPartition], outcomes: dict[TopicPartition, Message | Failure]
     ) -> dict[Node, list[TopicPartition]]:
-        """The partitions by leader. Partitions without a leader get their failure."""
+        """Return the partitions by leader. Partitions without a leader get their failure in `outcomes`."""
         by_leader: dict[Node, list[TopicPartition]] = {}
         if not partitions:
             return by_leader
@@ -152,7 +152,7 @@ class AdminCalls:
         answer: Message | ClientError,
         outcomes: dict[TopicPartition, Message | Failure],
     ) -> list[TopicPartition]:
-        """Adds a leader's response. Returns the partitions that it does not lead any more."""
+        """Add a leader's response to `outcomes`. Returns the partitions that it does not lead any more."""
         if isinstance(answer, ClientError):
             outcomes.update(dict.fromkeys(led, answer))
             return []
@@ -173,7 +173,7 @@ class AdminCalls:
     def _ask_brokers(
         self, api: Api, fields: Mapping[str, Any], brokers: Iterable[Node]
     ) -> dict[int, Message | ClientError]:
-        """The responses of all brokers to the same request, by broker id."""
+        """Return the responses of all brokers to the same request, by broker id."""
         asked = list(brokers)
         answers = self.client.request_each((broker, api, fields) for broker in asked)
         return {broker.id: answer for broker, answer in zip(asked, answers, strict=True)}

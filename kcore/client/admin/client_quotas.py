@@ -38,7 +38,10 @@ class ClientQuotaAdmin(AdminCalls):
     def describe_client_quotas(
         self, components: Iterable[tuple[str, int, str | None]] = (), *, strict: bool = False
     ) -> list[ClientQuotas]:
-        """Quotas of entities that match all (type, kind of match, name). Strict: entities without other types."""
+        """Return the quotas of the entities that match all components (type, kind of match, name).
+
+        `strict`: only entities without other types.
+        """
         rows = [{"entity_type": kind, "match_type": how, "match": name} for kind, how, name in components]
         response = self._request(apis.DESCRIBE_CLIENT_QUOTAS, {"components": rows, "strict": strict})
         raise_failure(response.error_code, "client quotas", response.error_message)
@@ -53,7 +56,7 @@ class ClientQuotaAdmin(AdminCalls):
     def alter_client_quotas(
         self, changes: Sequence[QuotaChange], *, validate_only: bool = False
     ) -> list[KafkaError | None]:
-        """Sets and removes quotas. Returns the failure of each change, or None, in order."""
+        """Set and remove quotas. Returns the failure of each change, or None, in order."""
         entries = [
             {
                 "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()],

@@ -1,6 +1,6 @@
-"""The cluster: its id, its controller, its brokers, and the quorum behind them.
+"""The cluster: its id, controller, brokers and metadata quorum.
 
-DescribeCluster (KIP-700), or Metadata where brokers are older; UnregisterBroker (KIP-631), DescribeQuorum (KIP-595).
+DescribeCluster (KIP-700), or Metadata for older brokers; UnregisterBroker (KIP-631), DescribeQuorum (KIP-595).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ClusterAdmin(AdminCalls):
     __slots__ = ()
 
     def describe_cluster(self, *, include_authorized_operations: bool = False) -> ClusterDescription:
-        """The cluster's id, controller and brokers."""
+        """Return the cluster's id, controller and brokers."""
         fields = {"include_cluster_authorized_operations": include_authorized_operations}
         try:
             response = self._request(apis.DESCRIBE_CLUSTER, fields)
@@ -82,14 +82,14 @@ class ClusterAdmin(AdminCalls):
         return ClusterDescription(response.cluster_id, response.controller_id, brokers, operations)
 
     def unregister_broker(self, broker_id: int) -> None:
-        """Removes a stopped broker from the cluster."""
+        """Remove a stopped broker from the cluster."""
         response = self._ask_controller(
             apis.UNREGISTER_BROKER, {"broker_id": broker_id}, lambda answer: (answer.error_code,)
         )
         raise_failure(response.error_code, f"broker {broker_id}", response.error_message)
 
     def describe_quorum(self) -> Quorum:
-        """KRaft's quorum."""
+        """Return the KRaft quorum."""
         topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]
         response = self._request(apis.DESCRIBE_QUORUM, {"topics": topics})
         raise_failure(response.error_code, "quorum", response.error_message)
@@ -106,7 +106,7 @@ def _replica(state: Message) -> QuorumReplica:
 
 
 def authorized_operations(bits: int) -> frozenset[str] | None:
-    """The names of the permitted operations; None if they were not requested."""
+    """Return the names of the permitted operations; None if they were not requested."""
     if bits == NOT_TOLD:
         return None
     return frozenset(name for bit, name in OPERATIONS.items() if bits >> bit & 1)

@@ -51,7 +51,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 class ConfigResource(NamedTuple):
-    """With BROKER_RESOURCE the empty name means all brokers."""
+    """A resource with configurations. With BROKER_RESOURCE, the empty name means all brokers."""
 
     type: int
     name: str
@@ -71,8 +71,11 @@ class Synonym(NamedTuple):
 
 
 class DescribedConfig(NamedTuple):
-    """`source` is one of SOURCES; `synonyms` are the strongest first; type and documentation are "" and None where the
-    broker does not tell."""
+    """A configuration of a resource.
+
+    `source` is one of SOURCES. `synonyms` are in order of precedence. `type` is "" and `documentation` None if the
+    broker does not return them.
+    """
 
     name: str
     value: str | None
@@ -96,9 +99,9 @@ class ConfigAdmin(AdminCalls):
     __slots__ = ()
 
     def list_config_resources(self, types: Iterable[int] = ()) -> list[ConfigResource]:
-        """The resources with configurations, sorted. Default: all types that the broker lists.
+        """Return the resources with configurations, sorted. Default: all types that the broker lists.
 
-        Brokers before 4.1 list subscriptions to client metrics only: UnsupportedByBroker for any other type.
+        Brokers before 4.1 list only client metrics subscriptions. Raises UnsupportedByBroker for any other type.
         """
         wanted = sorted(set(types))
 
@@ -116,7 +119,7 @@ class ConfigAdmin(AdminCalls):
         )
 
     def list_client_metrics_resources(self) -> list[str]:
-        """The names of all subscriptions to client metrics, sorted (KIP-714)."""
+        """Return the names of all client metrics subscriptions, sorted (KIP-714)."""
         return [resource.name for resource in self.list_config_resources([CLIENT_METRICS_RESOURCE])]
 
     def describe_configs(
@@ -127,7 +130,7 @@ class ConfigAdmin(AdminCalls):
         include_synonyms: bool = True,
         include_documentation: bool = False,
     ) -> dict[ConfigResource, list[DescribedConfig] | Failure]:
-        """The configurations of each resource, as the cluster lists them. Default: all names."""
+        """Return the configurations of each resource. `keys` are the names to return. Default: all names."""
         options: dict[str, Any] = {"include_synonyms": include_synonyms}
         if include_documentation:
             options["include_documentation"] = True
@@ -160,7 +163,7 @@ class ConfigAdmin(AdminCalls):
     def alter_configs(
         self, changes: Mapping[ConfigResource, Iterable[ConfigOperation]], *, validate_only: bool = False
     ) -> dict[ConfigResource, Failure | None]:
-        """Changes configurations of each resource. All operations on a resource succeed, or none."""
+        """Change configurations of each resource. All operations on a resource succeed, or none."""
 
         def row(resource: ConfigResource) -> dict[str, Any]:
             configs = [
@@ -189,7 +192,7 @@ class ConfigAdmin(AdminCalls):
         return {resource: outcomes[resource] for resource in changes}
 
     def _by_node(self, resources: Collection[ConfigResource]) -> dict[Node | None, list[ConfigResource]]:
-        """Whom each resource is asked of; None for any broker."""
+        """Return the resources by the broker to send them to; None for any broker."""
         by_node: dict[Node | None, list[ConfigResource]] = {}
         nodes: dict[int, Node] | None = None
         for resource in resources:
@@ -198,14 +201,14 @@ class ConfigAdmin(AdminCalls):
                 continue
             if nodes is None:
                 nodes = self._describe_cluster(()).nodes
-            # The cluster reports an unknown broker.
+            # For an unknown broker, any broker returns the error.
             by_node.setdefault(nodes.get(int(resource.name)), []).append(resource)
         return by_node
 
     def _request_each(
         self, requests: Sequence[tuple[Node | None, Any, Mapping[str, Any]]]
     ) -> list[Message | ClientError]:
-        """Each request to its broker; an exception where it got no answer."""
+        """Send each request and return its response or error. If there is only one request, its error is raised."""
         answers: list[Message | ClientError] = []
         for node, api, fields in requests:
             try:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 KEY_NAMES = {GROUP_KEY: "group", TRANSACTION_KEY: "transactional id"}
-# Loading, not available, not the coordinator, busy with an end of the transaction: the same question is answered later,
-# or elsewhere.
+# Temporary errors: loading, not available, not the coordinator, or the end of a transaction is in progress.
 PASSING_CODES = frozenset({14, 15, 16, 51})
 
 
@@ -37,7 +36,7 @@ class CoordinatorCalls(AdminCalls):
     def _ask_coordinator(
         self, key_type: int, key: str, ask: Callable[[Node, list[str]], dict[str, Outcome | Failure]]
     ) -> Outcome:
-        """What is asked about one group or transaction: its failure is raised."""
+        """Ask about one group or transaction. Raises its failure."""
         outcome = self._ask_coordinators(key_type, [key], ask)[key]
         if isinstance(outcome, (KafkaError, ClientError)):
             raise outcome
@@ -46,7 +45,7 @@ class CoordinatorCalls(AdminCalls):
     def _ask_coordinators(
         self, key_type: int, keys: Iterable[str], ask: Callable[[Node, list[str]], dict[str, Outcome]]
     ) -> dict[str, Outcome | Failure]:
-        """Asks each coordinator about what it coordinates, and what passes again."""
+        """Ask each coordinator about its keys. Keys with temporary errors are asked about again."""
         wanted = list(dict.fromkeys(keys))
         outcomes: dict[str, Outcome | Failure] = {}
 
@@ -56,7 +55,7 @@ class CoordinatorCalls(AdminCalls):
                 try:
                     outcomes.update(ask(node, coordinated))
                 except ClientError:
-                    # Whoever asks again is to look for the coordinator again.
+                    # Look up the coordinator again at the next attempt.
                     self._forget_coordinators(key_type, coordinated)
                     raise
             self._forget_coordinators(key_type, [key for key in wanted if _passes(outcomes.get(key))])
@@ -76,7 +75,7 @@ class CoordinatorCalls(AdminCalls):
             self._coordinators.pop((key_type, key), None)
 
     def _by_coordinator(self, key_type: int, keys: Iterable[str], outcomes: dict[str, Any]) -> dict[Node, list[str]]:
-        """What each broker coordinates; where no coordinator can be found, that is the outcome."""
+        """Return the keys by coordinator. A key whose coordinator cannot be found gets its failure in `outcomes`."""
         coordinated: dict[Node, list[str]] = {}
         for key in keys:
             node = self._coordinators.get((key_type, key))
@@ -98,7 +97,7 @@ class CoordinatorCalls(AdminCalls):
 
 
 def _passes(outcome: object) -> bool:
-    """Whether an outcome, one partition's too, is an error that is over in a moment."""
+    """Return whether an outcome, or that of one of its partitions, is a temporary error."""
     if isinstance(outcome, dict):
         return any(map(_passes, outcome.values()))
     return isinstance(outcome, KafkaError) and outcome.code in PASSING_CODES

@@ -32,7 +32,7 @@ class FeatureAdmin(AdminCalls):
     __slots__ = ()
 
     def describe_features(self) -> Features:
-        """The features of one broker. Finalized levels are equal on all brokers."""
+        """Return the features of one broker. Finalized levels are equal on all brokers."""
         response = self._ask_versions(None)
         return Features(
             {row.name: (row.min_version, row.max_version) for row in response.supported_features},
@@ -41,15 +41,16 @@ class FeatureAdmin(AdminCalls):
         )
 
     def api_versions(self, broker: Node) -> dict[int, tuple[int, int]]:
-        """The minimum and maximum version of each API of a broker, by API key."""
+        """Return the minimum and maximum version of each API of a broker, by API key."""
         response = self._ask_versions(broker)
         return {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
 
     def update_features(
         self, levels: Mapping[str, int], upgrade_type: int = UPGRADE, *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Finalizes features at other levels, or none with level 0; `upgrade_type` is one of UPGRADE, SAFE_DOWNGRADE,
-        UNSAFE_DOWNGRADE.
+        """Change the finalized levels of features. Level 0 removes a finalized feature.
+
+        `upgrade_type` is UPGRADE, SAFE_DOWNGRADE or UNSAFE_DOWNGRADE. Returns the failure of each feature, or None.
         """
         rows = [
             {"feature": name, "max_version_level": level, "upgrade_type": upgrade_type}

@@ -37,7 +37,7 @@ class GroupOffsetAdmin(CoordinatorCalls):
     __slots__ = ()
 
     def committed_offsets(self, group_ids: Iterable[str]) -> dict[str, dict[TopicPartition, CommittedOffset] | Failure]:
-        """The committed offsets of each group. Empty for a group that does not exist."""
+        """Return the committed offsets of each group. Empty for a group that does not exist."""
         return self._ask_coordinators(GROUP_KEY, group_ids, self._fetch_offsets)
 
     def _fetch_offsets(
@@ -55,7 +55,7 @@ class GroupOffsetAdmin(CoordinatorCalls):
     def alter_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, int | CommittedOffset]
     ) -> dict[TopicPartition, Failure | None]:
-        """Sets offsets of a group without members. Returns the failure of each partition, or None."""
+        """Set offsets of a group without members. Returns the failure of each partition, or None."""
         committed = {
             place: offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset)
             for place, offset in offsets.items()
@@ -82,8 +82,10 @@ class GroupOffsetAdmin(CoordinatorCalls):
     def delete_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Failure | None]:
-        """Forgets what a group committed of partitions; why one was refused. The group's error, such as that it is not
-        there, is raised."""
+        """Delete a group's committed offsets of partitions. Returns the failure of each partition, or None.
+
+        Raises the group's error, for example if it does not exist.
+        """
         wanted = list(partitions)
 
         def delete(node: Node, _: list[str]) -> dict[str, dict[TopicPartition, Failure | None] | Failure]:

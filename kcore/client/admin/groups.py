@@ -4,8 +4,8 @@
     the others    ask each group's coordinator
 
 ListGroups (KIP-518, KIP-848), DescribeGroups, ConsumerGroupDescribe, LeaveGroup (KIP-345), DeleteGroups.
-A group of the consumer protocol (KIP-848) is described by ConsumerGroupDescribe, any other by DescribeGroups, and only
-the broker knows which it is: the first is asked where there is one, the second about what the first does not know.
+ConsumerGroupDescribe describes groups of the consumer protocol (KIP-848), DescribeGroups all others. Only the broker
+knows a group's protocol. So ConsumerGroupDescribe is tried first, if the broker supports it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class GroupListing(NamedTuple):
 
 
 class GroupMember(NamedTuple):
-    """Epochs and target are None in classic groups; `is_upgraded`: it speaks the consumer protocol (KIP-1099)."""
+    """A member. Epochs and target are None in classic groups. `is_upgraded`: uses the consumer protocol (KIP-1099)."""
 
     member_id: str
     instance_id: str | None
@@ -80,7 +80,7 @@ class GroupAdmin(GroupOffsetAdmin):
     def list_groups(
         self, states: Sequence[str] = (), types: Sequence[str] = ()
     ) -> tuple[list[GroupListing], list[Failure]]:
-        """The groups in these states and of these types, by id, and the failures by broker. Default: all groups."""
+        """Return the groups in these states and of these types, by id, and the failures of brokers. Default: all."""
         groups: dict[str, GroupListing] = {}
         failures: list[Failure] = []
         for broker in self.brokers():
@@ -104,7 +104,7 @@ class GroupAdmin(GroupOffsetAdmin):
         ]
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | Failure]:
-        """The description or failure of each group. GROUP_ID_NOT_FOUND for a group that does not exist."""
+        """Return the description or failure of each group. GROUP_ID_NOT_FOUND for a group that does not exist."""
         return self._ask_coordinators(GROUP_KEY, group_ids, self._describe)
 
     def _describe(self, node: Node, group_ids: list[str]) -> dict[str, GroupDescription | Failure]:
@@ -116,7 +116,7 @@ class GroupAdmin(GroupOffsetAdmin):
         return described
 
     def _describe_consumer_groups(self, node: Node, group_ids: list[str]) -> dict[str, GroupDescription | Failure]:
-        """Those of the consumer protocol; none where the broker does not know it."""
+        """Return the groups of the consumer protocol; none if the broker does not support it."""
         try:
             response = self._request(apis.CONSUMER_GROUP_DESCRIBE, {"group_ids": group_ids}, node)
         except UnsupportedByBroker:
@@ -128,7 +128,7 @@ class GroupAdmin(GroupOffsetAdmin):
         }
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, Failure | None]:
-        """Deletes groups without members, with their offsets. Returns the failure of each group, or None."""
+        """Delete groups without members, with their offsets. Returns the failure of each group, or None."""
 
         def delete(node: Node, ids: list[str]) -> dict[str, Failure | None]:
             response = self._request(apis.DELETE_GROUPS, {"groups_names": ids}, node)
@@ -139,8 +139,9 @@ class GroupAdmin(GroupOffsetAdmin):
     def remove_members(
         self, group_id: str, members: Iterable[str] | None = None, reason: str | None = None
     ) -> dict[str, Failure | None]:
-        """Makes members of a classic group leave: static ones by their instance ids, or all of them. The group's error,
-        such as that it is not there, is raised.
+        """Remove members from a classic group: static members by their instance ids. Default: all members.
+
+        Returns the failure of each member, or None. Raises the group's error, for example if it does not exist.
         """
         if members is None:
             rows = self._all_members(group_id)
@@ -174,7 +175,7 @@ class GroupAdmin(GroupOffsetAdmin):
 
 
 def _failure(result: Message) -> KafkaError | None:
-    """The error of an answer about a group."""
+    """Return the error in a response about a group, or None."""
     detail = getattr(result, "error_message", None)
     return failure_of(result.error_code, f"group {result.group_id}", detail)
 
@@ -198,7 +199,7 @@ def _classic_group(group: Message, node: Node) -> GroupDescription | Failure:
 
 
 def _assignment(protocol_type: str, data: bytes) -> list[TopicPartition]:
-    """What a member was given; nothing where the group's protocol is not that of consumers, or the bytes are not."""
+    """Return a member's partitions; none if the group is not a consumer group or the bytes are invalid."""
     if protocol_type != CONSUMER_PROTOCOL:
         return []
     try:

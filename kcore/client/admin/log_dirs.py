@@ -30,8 +30,10 @@ class BrokerReplica(NamedTuple):
 
 
 class LogDirReplica(NamedTuple):
-    """A replica in a directory; `is_future`: it is being moved there. The lag is behind the high watermark, or of a
-    future replica behind the present one."""
+    """A replica in a directory. `is_future`: it is being moved there.
+
+    `offset_lag` is the lag behind the high watermark; for a future replica, behind the current replica.
+    """
 
     partition: TopicPartition
     size_bytes: int
@@ -56,7 +58,7 @@ class LogDirAdmin(AdminCalls):
     def describe_log_dirs(
         self, brokers: Iterable[Node] | None = None, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[int, list[LogDirDescription] | Failure]:
-        """The log directories of brokers with their replicas. Default: all brokers, all partitions."""
+        """Return the log directories of brokers with their replicas. Default: all brokers, all partitions."""
         wanted = None
         if partitions is not None:
             indexes: dict[str, list[int]] = {}
@@ -74,7 +76,7 @@ class LogDirAdmin(AdminCalls):
         }
 
     def alter_replica_log_dirs(self, directories: Mapping[BrokerReplica, str]) -> dict[BrokerReplica, Failure | None]:
-        """Moves each replica to a directory of its broker. A replica that does not exist yet is created there."""
+        """Move each replica to a directory of its broker. A replica that does not exist yet will be created there."""
         nodes = {node.id: node for node in self.brokers()}
         outcomes: dict[BrokerReplica, Failure | None] = {}
         asked: dict[int, dict[str, dict[str, list[int]]]] = {}

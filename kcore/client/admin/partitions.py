@@ -34,7 +34,7 @@ class NewPartitions(NamedTuple):
 
 
 class Reassignment(NamedTuple):
-    """A partition on its way to other brokers: `replicas` are those it has now, old and new ones together."""
+    """A reassignment in progress. `replicas` are the current replicas, old and new ones together."""
 
     replicas: list[int]
     adding: list[int]
@@ -47,7 +47,7 @@ class PartitionAdmin(AdminCalls):
     def create_partitions(
         self, additions: Sequence[NewPartitions], *, validate_only: bool = False
     ) -> dict[str, Failure | None]:
-        """Adds partitions to topics. `validate_only` only checks the request."""
+        """Add partitions to topics. `validate_only` only checks the request."""
         topics = []
         for new in additions:
             assignments = new.replica_assignment
@@ -66,8 +66,10 @@ class PartitionAdmin(AdminCalls):
     def elect_leaders(
         self, election_type: int = PREFERRED, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, Failure | None]:
-        """Elects leaders of these partitions or of all; of all, only those are told of that have another leader now or
-        could not get one.
+        """Elect leaders of these partitions. Default: all partitions.
+
+        Returns the failure of each partition, or None. By default only partitions are returned whose leader has changed
+        or could not be elected.
         """
         wanted = None if partitions is None else list(partitions)
         rows = None
@@ -88,7 +90,7 @@ class PartitionAdmin(AdminCalls):
     def alter_partition_reassignments(
         self, targets: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, Failure | None]:
-        """Moves partitions to other brokers; the first is the preferred leader. None cancels a reassignment."""
+        """Move partitions to other brokers. The first one is the preferred leader. None cancels a reassignment."""
         topics: dict[str, list[dict[str, Any]]] = {}
         for partition, replicas in targets.items():
             row = {
@@ -114,7 +116,7 @@ class PartitionAdmin(AdminCalls):
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The reassignments in progress. Default: of all partitions."""
+        """Return the reassignments in progress. Default: of all partitions."""
         rows = None
         if partitions is not None:
             rows = [{"name": name, "partition_indexes": found} for name, found in _numbers(partitions).items()]

@@ -1,5 +1,4 @@
-"""Producers that write to partitions, and the end of their transactions: DescribeProducers, WriteTxnMarkers (KIP-664),
-InitProducerId (KIP-360).
+"""Producers that write to partitions, and aborting their transactions: DescribeProducers, WriteTxnMarkers (KIP-664).
 
 Requests go to each partition's leader.
 """
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ProducerState(NamedTuple):
-    """An idempotent producer as a partition's leader knows it; numbers are -1 where there is nothing to tell."""
+    """State of an idempotent producer on a partition's leader. -1: none."""
 
     producer_id: int
     producer_epoch: int
@@ -36,7 +35,7 @@ class ProducerState(NamedTuple):
 
 
 class TransactionToAbort(NamedTuple):
-    """A transaction in one partition, as `ProducerState` tells it; the epoch of the coordinator is -1 for whichever."""
+    """A transaction in one partition, with the fields of its `ProducerState`. Coordinator epoch -1: unknown."""
 
     partition: TopicPartition
     producer_id: int
@@ -50,7 +49,7 @@ class ProducerAdmin(AdminCalls):
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, list[ProducerState] | Failure]:
-        """The active producers of each partition."""
+        """Return the active producers of each partition."""
 
         def fields(led: Sequence[TopicPartition]) -> dict[str, Any]:
             return {"topics": _topics(led)}
@@ -59,7 +58,7 @@ class ProducerAdmin(AdminCalls):
         return mapped(answers, lambda part: [_state(producer) for producer in part.active_producers])
 
     def abort_transaction(self, transaction: TransactionToAbort) -> None:
-        """Aborts a hanging transaction in one partition: writes the marker that its coordinator did not write."""
+        """Abort a hanging transaction in one partition by writing the marker that its coordinator did not write."""
         place = transaction.partition
         outcomes: dict[TopicPartition, Message | Failure] = {}
         for leader in self._by_leader([place], outcomes):

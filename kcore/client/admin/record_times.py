@@ -1,10 +1,10 @@
-"""When the records at some offsets were stored: one record of each partition is fetched, and what was found remembered.
+"""RecordTimes: looks up the timestamps of records at offsets, and caches them.
 
-No request tells a record's time by its offset, so a batch is fetched that has it: the broker sends at least one whole
-batch, and nothing of the next. Where compaction took the record, the first one behind it counts.
+No request returns the timestamp for an offset. So the batch with the offset is fetched, limited to one byte: the broker
+then returns exactly one batch. If the record was compacted away, the next one counts.
 
-Bounds: PIPELINED requests at a time, MAX_BATCHES of a partition looked through, and a deadline; what was not found by
-then is not known.
+Limits: PIPELINED requests at a time, MAX_BATCHES batches per partition, and a deadline. Timestamps that are not found
+by then are left out.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ NO_SESSION_EPOCH = -1
 
 
 class RecordTimes:
-    """Asks the leaders that the client knows of."""
+    """Fetches from the leaders that the client knows."""
 
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
         self._known: dict[Position, int] = {}
 
     def at(self, positions: Iterable[Position], timeout_ms: float) -> dict[Position, int]:
-        """Milliseconds since 1970 of the first record from each partition's offset on; one without is left out."""
+        """Return the timestamp in ms since 1970 of the first record at or after each offset, if there is one."""
         deadline_ms = now_ms() + timeout_ms
         wanted = set(positions)
         self._known = {position: known for position, known in self._known.items() if position in wanted}
-        # Where to look for each.
+        # The offset to fetch from, for each position.
         looking = {position: position[1] for position in wanted if position not in self._known}
         for _ in range(MAX_BATCHES):
             following: dict[Position, int] = {}
@@ -56,7 +56,7 @@ class RecordTimes:
         return dict(self._known)
 
     def _look_at(self, places: Sequence[tuple[Position, int]]) -> dict[Position, int]:
-        """Fetches a batch of each; where the records lie behind it, the place of the next batch."""
+        """Fetch one batch for each position. Returns where to continue for those whose record was not in it."""
         led = [
             (position, leader, offset)
             for position, offset in places
@@ -91,7 +91,7 @@ def _one_batch(place: TopicPartition, offset: int) -> dict[str, Any]:
 
 
 def _first_time(answer: Message, wanted: int) -> tuple[int | None, int | None]:
-    """The time of the first record from an offset on, or else where to go on looking."""
+    """Return the timestamp of the first record at or after an offset, or the offset to continue from."""
     next_offset = None
     for topic in answer.responses:
         for part in topic.partitions:
@@ -104,6 +104,6 @@ def _first_time(answer: Message, wanted: int) -> tuple[int | None, int | None]:
                             return record.timestamp, None
                     next_offset = batch.next_offset
             except KafkaError:
-                # Bytes that are no batch tell no time; what is wrong with them is for whoever reads them.
+                # Invalid bytes have no timestamp. Consumers of the records will report the error.
                 return None, None
     return None, next_offset

@@ -31,7 +31,7 @@ CONSUMER_REPLICA_ID = -1
 
 
 class ListedOffset(NamedTuple):
-    """The offset for a timestamp; -1 without such a record."""
+    """The offset for a timestamp; -1 if there is no such record."""
 
     offset: int
     timestamp: int
@@ -44,8 +44,9 @@ class RecordAdmin(AdminCalls):
     def list_offsets(
         self, times: Mapping[TopicPartition, int], *, isolation_level: int = READ_UNCOMMITTED
     ) -> dict[TopicPartition, ListedOffset | Failure]:
-        """The offset that belongs to a time in ms, or to one of LATEST, EARLIEST, ..., for each partition. With
-        READ_COMMITTED the latest offset is where open transactions begin.
+        """Return the offset for a time in ms, or for LATEST, EARLIEST etc., in each partition.
+
+        With READ_COMMITTED, the latest offset is the last stable offset.
         """
 
         def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
@@ -60,7 +61,7 @@ class RecordAdmin(AdminCalls):
         return mapped(answers, lambda part: ListedOffset(part.offset, part.timestamp, part.leader_epoch))
 
     def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Failure]:
-        """Deletes what lies before an offset, or before HIGH_WATERMARK, in each partition: where it starts now."""
+        """Delete the records before an offset, or before HIGH_WATERMARK. Returns each partition's new start offset."""
 
         def fields(partitions: Sequence[TopicPartition]) -> dict[str, Any]:
             topics = by_topic(partitions, lambda partition: {"offset": offsets[partition]})

@@ -1,6 +1,6 @@
 """Results and failures of admin requests.
 
-dict[what was asked about, result | Failure]        None where there is nothing to tell but that it was done
+dict[resource, result | Failure]        The result is None if there is nothing to return.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
     Other = TypeVar("Other")
 
-# What kept a part of a request from being done: a broker's answer, or that none could be asked.
+# Why a resource's request failed: a broker's error, or an error of the client.
 Failure = KafkaError | ClientError
 
 
 def failure_of(code: int, subject: str, detail: str | None = None) -> KafkaError | None:
-    """The failure that a code stands for; None for NONE."""
+    """Return the failure for an error code; None for NONE."""
     return broker_error(code, subject, detail) if code else None
 
 
 def raise_failure(code: int, subject: str, detail: str | None = None) -> None:
-    """Raises what a code stands for, unless that is NONE."""
+    """Raise the error for a code, unless it is NONE."""
     if code:
         raise broker_error(code, subject, detail)
 
 
 def mapped(results: Mapping[Key, Result | Failure], convert: Callable[[Result], Other]) -> dict[Key, Other | Failure]:
-    """The results converted, and the failures as they are."""
+    """Convert the results and keep the failures."""
     return {
         key: result if isinstance(result, (KafkaError, ClientError)) else convert(result)
         for key, result in results.items()
@@ -41,7 +41,7 @@ def mapped(results: Mapping[Key, Result | Failure], convert: Callable[[Result], 
 
 
 def as_asked(keys: Iterable[Key], results: Mapping[Key, Result]) -> dict[Key, Result | ClientError]:
-    """The results in the order in which they were asked for, whatever order the broker has; none is missing."""
+    """Return the results in the order of `keys`. A missing result becomes a failure."""
     return {
         key: results[key] if key in results else ClientError(f"{key}: the broker's response does not contain it")
         for key in keys
@@ -49,23 +49,23 @@ def as_asked(keys: Iterable[Key], results: Mapping[Key, Result]) -> dict[Key, Re
 
 
 def succeeded(results: Mapping[Key, Result | Failure]) -> dict[Key, Result]:
-    """What did not fail."""
+    """Return the results that are not failures."""
     return {key: result for key, result in results.items() if not isinstance(result, (KafkaError, ClientError))}
 
 
 def failures(results: Mapping[Key, Result | Failure]) -> dict[Key, Failure]:
-    """What failed, and why."""
+    """Return the failures."""
     return {key: result for key, result in results.items() if isinstance(result, (KafkaError, ClientError))}
 
 
 def raise_first(results: Mapping[Key, Result | Failure]) -> None:
-    """Raises the first failure there is."""
+    """Raise the first failure, if there is one."""
     for failure in failures(results).values():
         raise failure
 
 
 def only(results: Mapping[Key, Result | Failure]) -> Result:
-    """The one result there is; its failure is raised."""
+    """Return the only result, or raise its failure."""
     [result] = results.values()
     if isinstance(result, (KafkaError, ClientError)):
         raise result

@@ -27,7 +27,7 @@ SALT_BYTES = 32
 
 
 class ScramCredential(NamedTuple):
-    """One of a user's credentials; what is secret in it, no broker tells."""
+    """One of a user's credentials. Brokers do not return the secret parts."""
 
     mechanism: str
     iterations: int
@@ -49,7 +49,7 @@ class ScramUserAdmin(AdminCalls):
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None
     ) -> dict[str, list[ScramCredential] | Failure]:
-        """The credentials of users. Default: all users with credentials."""
+        """Return the credentials of users. Default: all users with credentials."""
         fields = {"users": None if users is None else [{"name": user} for user in users]}
         response = self._request(apis.DESCRIBE_USER_SCRAM_CREDENTIALS, fields)
         raise_failure(response.error_code, "SCRAM credentials", response.error_message)
@@ -65,7 +65,7 @@ class ScramUserAdmin(AdminCalls):
     def alter_user_scram_credentials(
         self, upsertions: Iterable[NewScramCredential] = (), deletions: Iterable[tuple[str, str]] = ()
     ) -> dict[str, Failure | None]:
-        """Sets credentials, and deletes those of (user, mechanism). All changes of a user succeed, or none."""
+        """Set credentials, and delete those of (user, mechanism). All changes of a user succeed, or none."""
         fields = {
             "upsertions": [_upsertion(new) for new in upsertions],
             "deletions": [{"name": user, "mechanism": _mechanism(name)} for user, name in deletions],
@@ -86,7 +86,7 @@ def _mechanism(name: str) -> int:
 
 
 def _upsertion(new: NewScramCredential) -> dict[str, Any]:
-    """The salted password is Hi(password, salt, iterations), which is PBKDF2."""
+    """Return the request for a new password. It is salted with Hi(password, salt, iterations), which is PBKDF2."""
     import hashlib
     import os
 

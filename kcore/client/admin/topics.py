@@ -35,7 +35,7 @@ UNKNOWN_TOPIC_ID = 100
 
 
 class NewTopic(NamedTuple):
-    """-1 means the broker's default."""
+    """A topic to create. -1 means the broker's default."""
 
     name: str
     partitions: int = -1
@@ -57,12 +57,12 @@ class TopicAdmin(AdminCalls):
     __slots__ = ()
 
     def list_topics(self, *, include_internal: bool = True) -> list[TopicDescription]:
-        """All topics, by name."""
+        """Return all topics, sorted by name."""
         found = self._describe_cluster(None).topics.values()
         return sorted((topic for topic in found if include_internal or not topic.is_internal), key=lambda t: t.name)
 
     def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription | Failure]:
-        """Each topic by its name: by DescribeTopicPartitions, or by Metadata where a broker is too old for that."""
+        """Return each topic, using DescribeTopicPartitions, or Metadata if the broker is too old for that."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -73,7 +73,7 @@ class TopicAdmin(AdminCalls):
         return {name: _description(name, found.get(name)) for name in wanted}
 
     def describe_topics_by_id(self, topic_ids: Iterable[bytes]) -> dict[bytes, TopicDescription | Failure]:
-        """Each topic by its id, of sixteen bytes (KIP-516)."""
+        """Return each topic by its id of 16 bytes (KIP-516)."""
         wanted = list(dict.fromkeys(topic_ids))
         if not wanted:
             return {}
@@ -92,7 +92,7 @@ class TopicAdmin(AdminCalls):
         }
 
     def describe_topics_by_page(self, names: Sequence[str], page_size: int = PAGE_PARTITIONS) -> list[TopicDescription]:
-        """The same by DescribeTopicPartitions, with so many partitions in one answer at most; sorted by name."""
+        """Return topics using DescribeTopicPartitions, with at most `page_size` partitions per response, by name."""
         topics: dict[str, TopicDescription] = {}
         cursor: dict[str, Any] | None = None
         while True:
@@ -120,7 +120,7 @@ class TopicAdmin(AdminCalls):
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> dict[str, CreatedTopic | Failure]:
-        """Creates topics. `validate_only` only checks the request."""
+        """Create topics. `validate_only` only checks the request."""
         fields = {
             "topics": [_creatable(topic) for topic in topics],
             "timeout_ms": ADMIN_TIMEOUT_MS,
@@ -133,7 +133,7 @@ class TopicAdmin(AdminCalls):
         return as_asked((topic.name for topic in topics), results)
 
     def delete_topics(self, names: Sequence[str]) -> dict[str, Failure | None]:
-        """Deletes topics with all records."""
+        """Delete topics with all records."""
         fields = {"topic_names": list(names), "timeout_ms": ADMIN_TIMEOUT_MS}
         response = self._ask_controller(
             apis.DELETE_TOPICS, fields, lambda answer: (topic.error_code for topic in answer.responses)

@@ -1,6 +1,6 @@
 """Transactions: list, describe, and fence producers by their transactional ids.
 
-list_transactions   asks every broker for those that it coordinates (ListTransactions, KIP-664, KIP-994)
+list_transactions   asks every broker for the transactions that it coordinates (ListTransactions, KIP-664, KIP-994)
 the others          ask each transactional id's coordinator (DescribeTransactions; InitProducerId, KIP-360)
 """
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from kcore.client.admin.results import Failure
     from kcore.protocol.message import Message
 
-# The least that a broker takes; no transaction is begun.
+# The minimum that brokers accept. No transaction is begun.
 TRANSACTION_TIMEOUT_MS = 1
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 
 
 class FencedProducer(NamedTuple):
-    """The producer id of a transactional id, and the epoch below which no producer is heard any more."""
+    """The producer id of a transactional id. Producers with a lower epoch are fenced."""
 
     producer_id: int
     producer_epoch: int
@@ -42,7 +42,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """`started_ms` is None where no transaction is open; the partitions are those it has written to."""
+    """A transaction. `started_ms` is None if none is open. `partitions` are those that it has written to."""
 
     state: str
     producer_id: int
@@ -59,8 +59,9 @@ class TransactionAdmin(CoordinatorCalls):
     def list_transactions(
         self, states: Sequence[str] = (), producer_ids: Sequence[int] = (), *, open_for_ms: int | None = None
     ) -> tuple[list[TransactionListing], list[Failure]]:
-        """The transactions in these states, of these producers, open for so long, by transactional id; and why a broker
-        could not tell of its own. One older than KIP-994 cannot tell how long they have been open.
+        """Return transactions by transactional id, and the failures of brokers. Default: all transactions.
+
+        Filters: states, producer ids, and open for at least `open_for_ms`, which needs KIP-994.
         """
         fields: dict[str, Any] = {"state_filters": list(states), "producer_id_filters": list(producer_ids)}
         if open_for_ms is not None:
@@ -81,7 +82,7 @@ class TransactionAdmin(CoordinatorCalls):
         return sorted(listed), failures
 
     def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, TransactionDescription | Failure]:
-        """The state of each transactional id's transaction."""
+        """Return the state of each transactional id's transaction."""
 
         def describe(node: Node, ids: list[str]) -> dict[str, TransactionDescription | Failure]:
             response = self._request(apis.DESCRIBE_TRANSACTIONS, {"transactional_ids": ids}, node)
@@ -94,7 +95,7 @@ class TransactionAdmin(CoordinatorCalls):
         return self._ask_coordinators(TRANSACTION_KEY, transactional_ids, describe)
 
     def fence_producers(self, transactional_ids: Iterable[str]) -> dict[str, FencedProducer | Failure]:
-        """Fences the present producers of these transactional ids and aborts their open transactions."""
+        """Fence the current producers of these transactional ids and abort their open transactions."""
 
         def fence(node: Node, ids: list[str]) -> dict[str, FencedProducer | Failure]:
             requests = [
