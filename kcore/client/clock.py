@@ -6,5 +6,5 @@ import time
 
 
 def now_ms() -> float:
-    """Milliseconds of a monotonic clock."""
+    """Return the time of a monotonic clock in milliseconds."""
     return time.monotonic() * 1000.0

@@ -1,7 +1,7 @@
 """ClusterClient: a Requester for tools, with lookups of leaders and coordinators.
 
-Concurrency: one thread owns it and polls the network while it waits. If no broker can be reached, a call fails at once:
-a caller that wants to wait uses `retrying`.
+Concurrency: one thread owns it and polls the network while it waits. If no broker can be reached, a call fails at once;
+`retrying` repeats calls only after retriable errors of brokers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GROUP_KEY_TYPE = 0
 
 
 class ClusterClient(Requester):
-    """A client of the cluster behind some bootstrap servers; `settings` are those of NetworkClient."""
+    """A client of the cluster with these bootstrap servers. `settings` are those of NetworkClient."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ClusterClient(Requester):
 
     @classmethod
     def configured(cls, config: ClientConfig) -> Self:
-        """A client with a configuration's settings of connections, requests and retries."""
+        """Return a client with a configuration's settings for connections, requests and retries."""
         client = cls(
             config.texts("bootstrap.servers"),
             client_id=config["client.id"],
@@ -67,7 +67,7 @@ class ClusterClient(Requester):
     def update_metadata(
         self, topics: Iterable[str] | None = None, *, allow_auto_topic_creation: bool = False
     ) -> Cluster:
-        """Requests metadata of topics, or of all, and caches it. Errors are in the response."""
+        """Request the metadata of topics, or of all, and cache it. Errors of topics are in the result."""
         fields = {
             "topics": None if topics is None else [{"name": topic} for topic in topics],
             "allow_auto_topic_creation": allow_auto_topic_creation,
@@ -80,11 +80,11 @@ class ClusterClient(Requester):
         return newer
 
     def connection_states(self) -> list[ConnectionState]:
-        """The state of each connection. Only the owning thread may call it."""
+        """Return the state of each connection. Only the owning thread may call this."""
         return connection_states(self.network)
 
     def partitions_of(self, topic: str, *, allow_auto_topic_creation: bool = False) -> list[int]:
-        """The partitions of a topic. Waits for a topic that is being created."""
+        """Return the partitions of a topic. Waits for a topic that is being created."""
         known = self.cluster.topics.get(topic)
         if known is None or known.error_code:
             known = self._describe(topic, allow_auto_topic_creation)
@@ -103,7 +103,7 @@ class ClusterClient(Requester):
         return self.retrying(attempt)
 
     def leader_of(self, partition: TopicPartition) -> Node:
-        """The leader of a partition. Looked up if it is not cached."""
+        """Return the leader of a partition, from the cache if possible."""
         leader = self.cluster.leader_of(partition)
         if leader is not None:
             return leader
@@ -120,7 +120,7 @@ class ClusterClient(Requester):
         return self.retrying(attempt)
 
     def group_coordinator(self, group_id: str) -> Node:
-        """The coordinator of a group."""
+        """Return the coordinator of a group."""
 
         def attempt() -> Node:
             response = self.request(apis.FIND_COORDINATOR, {"key": group_id, "key_type": GROUP_KEY_TYPE})

@@ -1,4 +1,4 @@
-"""What the client raises besides a broker's own answers, which are the classes of kcore.errors (KafkaError)."""
+"""Errors of clients, in addition to brokers' errors, which are the classes of kcore.errors (KafkaError)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ AUTHORIZATION_CODES = frozenset({29, 30, 31, 53, 58, 65})
 
 
 class ClientError(Exception):
-    """Something that the caller asked of a cluster did not happen, and no broker said why."""
+    """A request failed, and not because of a broker's error."""
 
     retriable = False
 
 
 class InvalidSetting(ClientError, ValueError):
-    """An option of a client that has no meaning."""
+    """An option of a client is invalid."""
 
 
 class BrokerUnreachable(ClientError):
-    """No connection could be made, or the one in use ended.
+    """No connection could be established, or the current one ended.
 
-    `refusals` are the servers that no connection could be made to, each with the reason, where every one was tried.
+    If every server was tried, `refusals` has the servers that could not be connected to, each with the reason.
     """
 
     retriable = True
@@ -39,24 +39,24 @@ class BrokerUnreachable(ClientError):
 
 
 class ClientTimeout(ClientError):
-    """The answer did not come in time; whether the request was carried out is not known."""
+    """No response arrived in time. The request may have been executed."""
 
     retriable = True
 
 
 class UnsupportedByBroker(ClientError):
-    """The broker speaks no version of an API that this client can speak."""
+    """The broker and this client have no common version of an API."""
 
 
 class UnknownTopic(ClientError):
-    """A topic that the cluster does not have, and that nobody asked it to create."""
+    """The topic does not exist, and its creation was not requested."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"topic {topic}: the cluster has no such topic; create it with `kcli topics create {topic}`")
 
 
 class UnknownPartition(ClientError):
-    """A partition beyond those that its topic has."""
+    """The topic does not have this partition."""
 
     def __init__(self, topic: str, partition: int, partition_count: int) -> None:
         super().__init__(
@@ -65,11 +65,11 @@ class UnknownPartition(ClientError):
 
 
 class RecordTooLarge(ClientError):
-    """A record that no request may carry."""
+    """A record exceeds the maximum request size."""
 
 
 def broker_error(code: int, subject: str, detail: str | None = None) -> KafkaError:
-    """The exception of a code other than NONE; `subject` names the topic, group or broker that it is about."""
+    """Return the exception for an error code other than NONE. `subject` is the topic, group or broker concerned."""
     kind = by_code(code)
     error = kind(f"{subject}: {detail or kind.description} ({kind.name})")
     vars(error)[_BROKER_MESSAGE] = detail or kind.description
@@ -77,5 +77,5 @@ def broker_error(code: int, subject: str, detail: str | None = None) -> KafkaErr
 
 
 def broker_message(error: Exception) -> str:
-    """What the broker said, without what it is about; of any other error its text."""
+    """Return the broker's message without the subject; for other errors, their text."""
     return str(vars(error).get(_BROKER_MESSAGE, error))

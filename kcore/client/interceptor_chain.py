@@ -1,7 +1,7 @@
-"""`interceptor.classes`: objects of the application's that see records and what becomes of them (KIP-42).
+"""`interceptor.classes`: objects of the application that see records and their results (KIP-42).
 
-Whichever of the methods an interceptor has are called. What one raises is logged and does no harm: the next one goes on
-with what the last that worked answered. Concurrency: each method on whichever thread calls the chain.
+Only the methods that an interceptor has are called. Its exceptions are logged; the next interceptor then gets the last
+successful result. Concurrency: methods run on the thread that calls the chain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOG = get_logger("kcore.client.interceptors")
 
 
 class InterceptorChain:
-    """Interceptors in the order of the configuration: classes, which are made here, or objects."""
+    """Interceptors in the order of the configuration: objects, or classes, which are instantiated here."""
 
     def __init__(self, given: Sequence[Any]) -> None:
         for each in given:
@@ -37,7 +37,7 @@ class InterceptorChain:
         self._tell("close")
 
     def _pass(self, method: str, seen: Seen) -> Seen:
-        """Shows something to one after another, each what the one before made of it; None leaves it as it was."""
+        """Pass something through all interceptors. Each gets the previous one's result; None leaves it unchanged."""
         for interceptor in self._chain:
             answer = self._call(interceptor, method, seen)
             seen = seen if answer is None else answer

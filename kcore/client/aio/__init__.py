@@ -1,1 +1,1 @@
-"""The asyncio twins of the clients: the same methods, awaited."""
+"""The asyncio variants of the clients: the same methods as coroutines."""

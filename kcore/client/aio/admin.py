@@ -1,11 +1,11 @@
-"""`AsyncAdmin`: `Admin` for asyncio. Its methods are Admin's, as coroutines with the same arguments and results.
+"""`AsyncAdmin`: `Admin` for asyncio. It has Admin's methods as coroutines with the same arguments and results.
 
     async with AsyncAdmin(bootstrap_servers="localhost:9092") as admin:
         topics = await admin.list_topics()
 
-Concurrency: one thread of its own runs the calls one after another, so that the loop never waits for a broker. A call
-whose task is cancelled is carried out all the same: whether it was is not known, as after a time-out.
-`admin.pyi` has the methods' types, written by `admin_stub.py`.
+Concurrency: one thread runs the calls one after another, so the event loop never waits for a broker. A call whose task
+is cancelled is still executed; its result is unknown, as after a timeout. `admin.pyi` has the methods' types.
+`admin_stub.py` writes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AsyncAdmin:
-    """`config` is an AdminConfig, or Kafka's properties by name; keywords are the same with underscores."""
+    """`config` is an AdminConfig, or Kafka's properties by name. Keywords are the same names with underscores."""
 
     def __init__(self, config: ClientConfig | Mapping[str, Any] | None = None, **keywords: Any) -> None:
         self._admin = Admin(config, **keywords)
@@ -41,7 +41,7 @@ class AsyncAdmin:
         return await loop.run_in_executor(self._thread, partial(call, *arguments, **keywords))
 
     async def close(self) -> None:
-        """Ends the connections, once the calls that were begun are over."""
+        """Close the connections after the calls that have begun."""
         await self._run(self._admin.close)
         self._thread.shutdown()
 

@@ -1,7 +1,7 @@
-"""Writes admin.pyi out of the synchronous classes: `python -m kcore.client.aio.admin_stub >kcore/client/aio/admin.pyi`.
+"""Writes admin.pyi from the synchronous classes: `python -m kcore.client.aio.admin_stub >kcore/client/aio/admin.pyi`.
 
-Every public method of Admin becomes a coroutine of AsyncAdmin with the same parameters and result; a test holds the
-committed file against what this writes.
+Every public method of Admin becomes a coroutine of AsyncAdmin with the same parameters and result. A test compares the
+committed file with this output.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HEAD_IMPORTS = {
 
 
 def methods() -> Iterator[tuple[str, FunctionType]]:
-    """Admin's public methods, subject by subject, each in the order of its file."""
+    """Yield Admin's public methods, subject by subject, each in the order of its file."""
     seen = set(OWN)
     for subject in reversed(Admin.__mro__):
         for name, member in vars(subject).items():
@@ -46,11 +46,11 @@ def methods() -> Iterator[tuple[str, FunctionType]]:
 
 
 def imported_names(module: str) -> dict[str, str]:
-    """What a module has imported or defines, by name, and from which module others can have it."""
+    """Return the names that a module imports or defines, with the module to import each from."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     names = {node.name: module for node in tree.body if isinstance(node, ast.ClassDef)}
     for node in tree.body:
-        # `Failure = ...` and its like.
+        # Assignments such as `Failure = ...`.
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             names[node.targets[0].id] = module
     for found in ast.walk(tree):
@@ -60,13 +60,13 @@ def imported_names(module: str) -> dict[str, str]:
 
 
 def written_default(value: object) -> str:
-    """A default as stubs have it, where what is not plain is left out."""
+    """Return a default as written in stubs: `...` unless it is a simple value."""
     is_plain = value is None or type(value) in (bool, int, str) or (type(value) is tuple and not value)
     return repr(value) if is_plain else "..."
 
 
 def signature(name: str, function: FunctionType) -> str:
-    """A method's line, or lines where one is too long."""
+    """Return a method's declaration, on several lines if it is too long for one."""
     written = inspect.signature(function)
     parameters = []
     is_keyword_only = False
@@ -88,7 +88,7 @@ def signature(name: str, function: FunctionType) -> str:
 
 
 def stub() -> str:
-    """The whole file."""
+    """Return the text of the whole file."""
     lines, sources = [], dict(HEAD_IMPORTS)
     known: dict[str, str] = {}
     for name, function in methods():

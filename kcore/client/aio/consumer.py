@@ -1,13 +1,13 @@
-"""`AsyncConsumer`: `Consumer` for asyncio. Its methods are Consumer's, as coroutines with the same arguments.
+"""`AsyncConsumer`: `Consumer` for asyncio. It has Consumer's methods as coroutines with the same arguments.
 
     async with AsyncConsumer({"bootstrap.servers": "localhost:9092", "group.id": "billing"}) as consumer:
         await consumer.subscribe(["orders"])
         async for record in consumer:
             ...
 
-Concurrency: one thread of its own is the consumer's application thread; the loop never waits for a broker. A listener's
-methods may be coroutines, which run on the loop while the rebalance waits for them. A cancelled `poll` loses nothing:
-what it was about to return comes with the next one. Any other cancelled call is carried out all the same.
+Concurrency: one thread is the consumer's application thread, so the event loop never waits for a broker. A listener's
+methods may be coroutines. They run on the loop while the rebalance waits for them. The next poll returns the records of
+a cancelled `poll`. Any other cancelled call is still executed.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class _OnLoop(RebalanceListener):
 
 
 class AsyncConsumer:
-    """`config` is a ConsumerConfig, or Kafka's properties by name; keywords are the same with underscores."""
+    """`config` is a ConsumerConfig, or Kafka's properties by name. Keywords are the same names with underscores."""
 
     def __init__(self, config: ConsumerConfig | Mapping[str, Any] | None = None, **keywords: Any) -> None:
         self._consumer = Consumer(config, **keywords)
         self._thread = ThreadPoolExecutor(1, "kcli-consumer")
-        # What polls that were cancelled would have returned.
+        # Results of cancelled polls.
         self._kept: list[Any] = []
         self._polling = asyncio.Lock()
 
@@ -78,7 +78,7 @@ class AsyncConsumer:
         return await loop.run_in_executor(self._thread, partial(call, *arguments, **keywords))
 
     async def _poll(self, call: Callable[[float], Value], timeout_ms: float) -> Value:
-        """One poll at a time: what a cancelled one was about to return is there before the next one begins."""
+        """Poll, one call at a time, so that the result of a cancelled poll is stored before the next one begins."""
         async with self._polling:
             if self._kept:
                 return self._kept.pop(0)  # type: ignore[no-any-return]
@@ -115,7 +115,7 @@ class AsyncConsumer:
             for record in await self.poll(ITERATION_MS):
                 yield record
 
-    # What to read
+    # Subscriptions and assignments
 
     async def subscribe(
         self,
@@ -190,7 +190,7 @@ class AsyncConsumer:
     def group_metadata(self) -> GroupMetadata:
         return self._consumer.group_metadata()
 
-    # Where things are
+    # Offsets and partitions
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
@@ -210,10 +210,10 @@ class AsyncConsumer:
     async def partitions_for(self, topic: str, *, timeout_ms: float | None = None) -> list[TopicPartition]:
         return await self._run(self._consumer.partitions_for, topic, timeout_ms=timeout_ms)
 
-    # The end
+    # Closing
 
     async def close(self, timeout_ms: float = CLOSE_MS) -> None:
-        """As Consumer's, once the calls that were begun are over."""
+        """Close the consumer like `Consumer.close`, after the calls that have begun."""
         await self._run(self._consumer.close, timeout_ms)
         self._thread.shutdown()
 

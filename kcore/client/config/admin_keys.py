@@ -1,4 +1,4 @@
-"""What an admin client alone has, or has with a default of its own (AdminClientConfig of Kafka 4)."""
+"""Configurations that only an admin client has, or has with another default (AdminClientConfig of Kafka 4)."""
 
 from __future__ import annotations
 

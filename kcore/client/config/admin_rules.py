@@ -1,4 +1,4 @@
-"""What an admin client's configurations have to be together (AdminBootstrapAddresses, KafkaAdminClient)."""
+"""Rules over several configurations of an admin client (AdminBootstrapAddresses, KafkaAdminClient)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def settle_admin(config: ClientConfig) -> None:
-    """ConfigException in Kafka's words, with the remedy, for the first rule that is not kept."""
+    """Check the rules. Raises ConfigException with Kafka's message and a remedy for the first violation."""
     if config.texts("bootstrap.controllers"):
         if config.texts("bootstrap.servers"):
             raise ConfigException("You cannot set both bootstrap.servers and bootstrap.controllers. Remove one")

@@ -1,7 +1,7 @@
-"""`auto.offset.reset`: where a consumer begins that has no position (AutoOffsetResetStrategy, KIP-1106).
+"""`auto.offset.reset`: where a consumer without a position begins (AutoOffsetResetStrategy, KIP-1106).
 
-A duration is written as in ISO 8601: `by_duration:P1DT2H3M4.5S`, days being of 24 hours; each number may have a sign,
-and only the seconds a fraction, behind a point or a comma. The whole may not be negative.
+A duration is in ISO 8601 format: `by_duration:P1DT2H3M4.5S`. A day has 24 hours. Each number may have a sign. Only the
+seconds may have a fraction, after a point or a comma. The total must not be negative.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 LATEST, EARLIEST, NONE, BY_DURATION = "latest", "earliest", "none", "by_duration"
 DURATION_PREFIX = f"{BY_DURATION}:"
-# What a number of any unit may have for digits, which keeps every duration within 64 bits of milliseconds.
+# Maximum digits of each number. Keeps every duration within 64 bits of milliseconds.
 MAX_DIGITS = 12
 UNITS_MS = (("D", 86_400_000), ("H", 3_600_000), ("M", 60_000), ("S", 1_000))
 
 
 class ResetStrategy(NamedTuple):
-    """`kind` is LATEST, EARLIEST, NONE or BY_DURATION, whose duration back from now is 0 elsewhere."""
+    """`kind` is LATEST, EARLIEST, NONE or BY_DURATION. `duration_ms` is the time before now for BY_DURATION, else 0."""
 
     kind: str
     duration_ms: int = 0
 
 
 def reset_strategy(text: str) -> ResetStrategy | None:
-    """What a value says; None for one that says nothing."""
+    """Return the strategy for a value; None if the value is invalid."""
     if text in (LATEST, EARLIEST, NONE):
         return ResetStrategy(text)
     if not text.startswith(DURATION_PREFIX):
@@ -39,7 +39,7 @@ def reset_strategy(text: str) -> ResetStrategy | None:
 
 
 def duration_to_ms(text: str) -> int | None:
-    """Milliseconds of an ISO 8601 duration of days and smaller units, cut to whole ones; None for other text."""
+    """Return an ISO 8601 duration of days and smaller units in whole milliseconds; None if it is invalid."""
     upper = text.upper().replace(",", ".")
     sign = -1 if upper.startswith("-") else 1
     upper = upper.lstrip("+-") if upper[:1] in ("+", "-") and upper[1:2] == "P" else upper
@@ -54,7 +54,7 @@ def duration_to_ms(text: str) -> int | None:
 
 
 def _parts(text: str, units: tuple[tuple[str, int], ...]) -> list[int] | None:
-    """Milliseconds of each number with its unit, the units in their order; None where there is something else."""
+    """Return each number with its unit in milliseconds, the units in order; None if the text is invalid."""
     found = []
     for unit, unit_ms in units:
         number, is_there, rest = text.partition(unit)

@@ -1,15 +1,15 @@
-"""The configuration of one client: what it was given, typed, with Kafka's defaults for the rest.
+"""ClientConfig and its subclasses: the typed configuration of one client, with Kafka's defaults.
 
     ProducerConfig({"bootstrap.servers": "localhost:9092", "linger.ms": 5})
     ProducerConfig(bootstrap_servers="localhost:9092", linger_ms=5)
 
-Values are strings, as in a properties file, or Python's own: numbers, booleans, lists; where Kafka names a Java class
-(serializers, partitioners, interceptors), the object or function itself. What cannot be is a ConfigException, which
-names the configuration, the rule and the remedy; what is odd but harmless is in `warnings`, each once, to be shown by
-whoever makes the client.
+Values are strings, as in a properties file, or Python values: numbers, booleans, lists. Where Kafka has the name of a
+Java class (serializers, partitioners, interceptors), pass the object or function itself. An invalid value raises
+ConfigException, which names the configuration, the rule and the remedy. Harmless problems are in `warnings`, one entry
+each, for the code that creates the client to show.
 
-Immutable once made: any thread reads at any time.
-Facts: ConfigDef, AbstractConfig, CommonClientConfigs, ProducerConfig, ConsumerConfig, AdminClientConfig of Kafka 4.
+Concurrency: immutable after creation; any thread may read it.
+Source: ConfigDef, AbstractConfig, CommonClientConfigs, ProducerConfig, ConsumerConfig, AdminClientConfig of Kafka 4.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Self
 
-# Clients without a client.id are numbered, so that a broker's log and metrics tell them apart.
+# Clients without a client.id are numbered, so that brokers' logs and metrics can distinguish them.
 _NUMBERS = count(1)
 
 
 class ClientConfig(TypedConfig):
-    """Access by Kafka's names: `config["batch.size"]`; the methods say what type the caller expects."""
+    """Access values by Kafka's names: `config["batch.size"]`. The methods return values of a certain type."""
 
     KIND = "client"
     KEYS: Mapping[str, ConfigKey] = {}
@@ -64,7 +64,7 @@ class ClientConfig(TypedConfig):
 
     @classmethod
     def of(cls, config: ClientConfig | Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> Self:
-        """What a client's constructor was given: a configuration as it is, or properties and keywords."""
+        """Return the configuration from a client's arguments: a finished one, or properties and keywords."""
         if not isinstance(config, ClientConfig):
             return cls(config, **keywords)
         if not isinstance(config, cls):
@@ -78,7 +78,7 @@ class ClientConfig(TypedConfig):
         return config
 
     def _settle(self) -> None:
-        """Checks what several configurations have to be together, and derives what follows from others."""
+        """Check rules over several values, and compute values that depend on others."""
 
     def __getitem__(self, name: str) -> Any:
         if name in self._values:
@@ -92,21 +92,21 @@ class ClientConfig(TypedConfig):
         return len(self.KEYS)
 
     def is_set(self, name: str) -> bool:
-        """Whether a configuration was given, with whatever value."""
+        """Return whether a configuration was given, even with its default value."""
         return name in self._given
 
     def settle(self, name: str, value: Any) -> None:
-        """Sets what follows from other configurations; for the rules, while the configuration is made."""
+        """Set a computed value. Only for the rules, during creation."""
         self._values[name] = value
 
     def objects(self, name: str) -> tuple[Any, ...]:
-        """The value of a key that lists classes: each by its name, or itself."""
+        """Return the value of a key that lists classes. Each item is a name or an object."""
         value = self[name]
         assert isinstance(value, tuple), name
         return value
 
     def shown(self) -> dict[str, str]:
-        """What was given, as it may be logged: secrets are hidden."""
+        """Return the given values for logs. Sensitive values are hidden."""
         return {
             name: HIDDEN_VALUE if self.KEYS[name].is_sensitive else str(value) for name, value in self._given.items()
         }
@@ -125,7 +125,7 @@ class ClientConfig(TypedConfig):
 
 
 class ProducerConfig(ClientConfig):
-    """Of a producer."""
+    """Configuration of a producer."""
 
     KIND = "producer"
     KEYS = index_by_name(connection_keys.KEYS, security_keys.KEYS, producer_keys.KEYS)
@@ -139,7 +139,7 @@ class ProducerConfig(ClientConfig):
 
 
 class ConsumerConfig(ClientConfig):
-    """Of a consumer."""
+    """Configuration of a consumer."""
 
     KIND = "consumer"
     KEYS = index_by_name(connection_keys.KEYS, security_keys.KEYS, consumer_keys.KEYS)
@@ -154,7 +154,7 @@ class ConsumerConfig(ClientConfig):
 
 
 class AdminConfig(ClientConfig):
-    """Of an admin client."""
+    """Configuration of an admin client."""
 
     KIND = "admin client"
     KEYS = index_by_name(connection_keys.KEYS, security_keys.KEYS, admin_keys.KEYS)

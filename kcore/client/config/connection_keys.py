@@ -1,6 +1,6 @@
-"""Configurations that all clients have: brokers, metadata, pauses, sockets (CommonClientConfigs of Kafka 4).
+"""Configurations that all clients have: brokers, metadata, backoff, sockets (CommonClientConfigs of Kafka 4).
 
-Those that one client has with another default or importance stand in the tables of the clients.
+Those with different defaults or importance are in the tables of the clients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What configurations of all clients have to be together (CommonClientConfigs, ClientUtils)."""
+"""Rules over several configurations of all clients (CommonClientConfigs, ClientUtils)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ClientConfig
 
 MAX_PORT = 65_535
-# Pauses grow from the first to the second; below that they do not grow.
+# (initial value, maximum). The initial value must not exceed the maximum.
 GROWING = (
     ("retry.backoff.ms", "retry.backoff.max.ms"),
     ("socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms"),
@@ -17,7 +17,10 @@ GROWING = (
 
 
 def settle_connections(config: ClientConfig) -> None:
-    """ConfigException for what cannot connect; sets the longer reconnect pause that follows from the shorter."""
+    """Check the connection settings. Raises ConfigException if TLS or SASL is configured or an address is invalid.
+
+    Also computes the default of reconnect.backoff.max.ms, and lowers initial values that exceed their maximum.
+    """
     if config["security.protocol"].upper() != "PLAINTEXT":
         raise ConfigException(
             f"security.protocol={config['security.protocol']}: TLS and SASL are not supported in this "
@@ -34,7 +37,7 @@ def settle_connections(config: ClientConfig) -> None:
 
 
 def require_bootstrap_servers(config: ClientConfig) -> None:
-    """Kafka's complaint where no broker is named."""
+    """Raise ConfigException with Kafka's message if there are no bootstrap servers."""
     if config.is_set("bootstrap.servers") and not config.texts("bootstrap.servers"):
         raise ConfigException("Configuration 'bootstrap.servers' must not be empty. Set it to HOST:PORT[,HOST:PORT...]")
     if not config.texts("bootstrap.servers"):
@@ -45,7 +48,7 @@ def require_bootstrap_servers(config: ClientConfig) -> None:
 
 
 def _server(text: str) -> str:
-    """One of bootstrap.servers as HOST:PORT; the name of a protocol before it, as in listeners, says nothing."""
+    """Return one of bootstrap.servers as HOST:PORT. A protocol name before it, as in listeners, is ignored."""
     server = text.rpartition("://")[2]
     host, colon, port = server.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit()) or (":" in host and not _is_bracketed(host)):

@@ -1,4 +1,4 @@
-"""What a client's configuration says of connections, as the network engine takes it (`NetworkClient`)."""
+"""The connection settings of a configuration, as arguments for `NetworkClient`."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ CONNECTION_KEYS = (
 
 
 def connection_settings(config: ClientConfig) -> dict[str, Any]:
-    """The engine's keyword arguments, which are called like the configurations."""
+    """Return the keyword arguments, which have the names of the configurations."""
     return {name.replace(".", "_"): config[name] for name in CONNECTION_KEYS}

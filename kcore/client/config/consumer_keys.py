@@ -1,4 +1,4 @@
-"""What a consumer alone has, or has with a default of its own (ConsumerConfig of Kafka 4)."""
+"""Configurations that only a consumer has, or has with another default (ConsumerConfig of Kafka 4)."""
 
 from __future__ import annotations
 

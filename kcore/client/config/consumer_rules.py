@@ -1,6 +1,6 @@
-"""What a consumer's configurations have to be together (ConsumerConfig, Heartbeat).
+"""Rules over several configurations of a consumer (ConsumerConfig, Heartbeat).
 
-Without a group there is nothing to commit to: enable.auto.commit is off then, unless it was asked for.
+Without a group nothing can be committed: enable.auto.commit then defaults to false.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kcore.client.config.client_config import ClientConfig
 
 CLASSIC, CONSUMER = "classic", "consumer"
-# What is the member's in one protocol is the broker's in the other (KIP-848).
+# Configurations that the other protocol does not have; in that one the broker decides (KIP-848).
 NOT_CLASSIC = ("group.remote.assignor", "share.acknowledgement.mode", "share.acquire.mode")
 NOT_CONSUMER = (
     "partition.assignment.strategy",
@@ -25,7 +25,7 @@ NOT_CONSUMER = (
 
 
 def settle_consumer(config: ClientConfig) -> None:
-    """ConfigException in Kafka's words, with the remedy, for the first rule that is not kept."""
+    """Check the rules. Raises ConfigException with Kafka's message and a remedy for the first violation."""
     require_bootstrap_servers(config)
     config.settle("group.protocol", config["group.protocol"].lower())
     protocol = config["group.protocol"]

@@ -1,7 +1,7 @@
-"""What a client was given for a configuration, as a value of its type (ConfigDef.parseType).
+"""Converts a given configuration value to its type (ConfigDef.parseType).
 
-Strings are read as in a properties file; Python's own values are taken where they are of the type. Nothing is guessed:
-a boolean is not a number, and a number with a fraction is not an integer.
+Strings are parsed as in a properties file. Other Python values must have the right type: a boolean is not accepted as a
+number, nor a float as an integer.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from kcore.config.definition import ConfigKey
 
-# Lists whose items may be objects in the place of classes.
+# Lists that may contain objects instead of class names.
 CLASS_LISTS = frozenset({"interceptor.classes", "metric.reporters", "partition.assignment.strategy"})
 
 
 def typed_value(key: ConfigKey, value: Any) -> Any:
-    """The typed and validated value; ConfigException says what is wrong with it."""
+    """Return the typed and validated value. Raises ConfigException if it is invalid."""
     typed: Any = parse_value(key.name, value, key.type) if isinstance(value, str) else _own_value(key, value)
     if isinstance(typed, tuple):
         typed = _without_repeats(key.name, typed)
@@ -40,7 +40,7 @@ def typed_value(key: ConfigKey, value: Any) -> Any:
 
 
 def _own_value(key: ConfigKey, value: Any) -> Any:
-    """A value that is no string."""
+    """Return the typed value of anything but a string."""
     if value is None:
         return None
     if key.type == CLASS:

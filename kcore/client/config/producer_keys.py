@@ -1,4 +1,4 @@
-"""What a producer alone has, or has with a default of its own (ProducerConfig of Kafka 4)."""
+"""Configurations that only a producer has, or has with another default (ProducerConfig of Kafka 4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a producer's configurations have to be together (ProducerConfig, KafkaProducer.configureDeliveryTimeout).
+"""Rules over several configurations of a producer (ProducerConfig, KafkaProducer.configureDeliveryTimeout).
 
-Idempotence is on unless something rules it out: acks=1 or retries=0 turn it off, unless it was asked for.
+Idempotence is on by default. acks other than all, or retries=0, turn it off, unless it was enabled explicitly.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcore.client.config.client_config import ClientConfig
 
-# A broker remembers so many batches of a producer, and can tell a repetition only among these.
+# Brokers remember this many batches per producer, and detect duplicates only among them.
 MAX_IN_FLIGHT_FOR_IDEMPOTENCE = 5
 
 
 def settle_producer(config: ClientConfig) -> None:
-    """ConfigException in Kafka's words, with the remedy, for the first rule that is not kept."""
+    """Check the rules. Raises ConfigException with Kafka's message and a remedy for the first violation."""
     require_bootstrap_servers(config)
     config.settle("acks", "all" if config["acks"] == "-1" else config["acks"])
     _settle_idempotence(config)

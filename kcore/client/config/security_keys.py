@@ -1,6 +1,6 @@
-"""Encryption and authentication of all clients (SecurityConfig, SslConfigs, SaslConfigs of Kafka 4).
+"""Configurations for encryption and authentication (SecurityConfig, SslConfigs, SaslConfigs of Kafka 4).
 
-No client speaks TLS or SASL in this version: all but `security.protocol`, which says so, is accepted and unused.
+TLS and SASL are not supported in this version. All keys but `security.protocol` are accepted and have no effect.
 """
 
 from __future__ import annotations

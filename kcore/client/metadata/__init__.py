@@ -1,5 +1,5 @@
-"""What a client knows of the cluster, and how it comes to know it.
+"""A client's metadata of the cluster.
 
-`cluster.py` has the values, `metadata.py` the state machine that says what is known and what is to be asked; the
-background thread of the producer, or of the consumer, asks.
+`cluster.py` has the values. `metadata.py` has the state machine that decides what to request. The background thread of
+the producer or the consumer sends its requests.
 """

@@ -1,4 +1,4 @@
-"""What a client knows of the cluster: brokers, topics, and who leads each partition. A value, replaced as a whole."""
+"""Cluster metadata: brokers, topics, and the leader of each partition. Immutable values, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TopicPartition(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A broker as the cluster advertises it."""
+    """A broker with its advertised address."""
 
     id: int
     host: str
@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
 
 class PartitionInfo(NamedTuple):
-    """The last two are told by DescribeTopicPartitions alone (KIP-966); None where nobody said."""
+    """A partition. The last two fields are from DescribeTopicPartitions only (KIP-966), else None."""
 
     partition: int
     leader: int
@@ -61,7 +61,7 @@ class Cluster(NamedTuple):
     topics: dict[str, TopicDescription]
 
     def leader_of(self, partition: TopicPartition) -> Node | None:
-        """The broker that leads a partition; None while there is none, or it is not known."""
+        """Return the broker that leads a partition; None if there is none, or it is not known."""
         topic = self.topics.get(partition.topic)
         if topic is None:
             return None
@@ -71,7 +71,7 @@ class Cluster(NamedTuple):
         return None
 
     def merged_with(self, newer: Cluster) -> Cluster:
-        """The newer knowledge, and what it does not speak of."""
+        """Return the newer metadata plus the topics that it does not contain."""
         return newer._replace(topics={**self.topics, **newer.topics})
 
 
@@ -79,14 +79,14 @@ NO_CLUSTER = Cluster(None, -1, {}, {})
 
 
 def cluster_from(response: Message) -> Cluster:
-    """Reads a Metadata response."""
+    """Convert a Metadata response."""
     nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in response.brokers}
     topics = {topic.name: topic_from(topic) for topic in response.topics}
     return Cluster(response.cluster_id, response.controller_id, nodes, topics)
 
 
 def topic_from(topic: Message) -> TopicDescription:
-    """Reads a topic of a Metadata or a DescribeTopicPartitions response."""
+    """Convert a topic of a Metadata or DescribeTopicPartitions response."""
     partitions = [
         PartitionInfo(
             p.partition_index,
@@ -108,7 +108,7 @@ def topic_from(topic: Message) -> TopicDescription:
 def by_topic(
     partitions: Iterable[TopicPartition], fields: Callable[[TopicPartition], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Partitions as requests name them, each with fields of its own."""
+    """Return partitions grouped by topic, as in requests, each with its own fields."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for partition in partitions:
         row = {"partition_index": partition.partition, **fields(partition)}

@@ -1,17 +1,17 @@
-"""What a client knows of the cluster and what it wants to know: a state machine, without I/O and without a clock.
+"""Metadata: a client's knowledge of the cluster, and what to request next. A state machine without I/O or clock.
 
     want, retain, request_update, suggestion  ->  next_query(now)  ->  on_answer | on_failure  ->  what changed
 
-Asked for: a topic that is new, at once; everything that is wanted, when it is `metadata.max.age.ms` old or something
-proved wrong, but not sooner than `retry.backoff.ms` after the last time, doubling up to `retry.backoff.max.ms` while
-answers fail or say nothing new.
-A leader is only replaced by one of the same or a later epoch (KIP-320): a broker that lags behind cannot take a client
-back. A topic that was made anew under its name is told by its id (KIP-516), and its epochs begin anew.
-When no broker answers any more, or one says REBOOTSTRAP_REQUIRED, everything begins again with the bootstrap servers
+New topics are requested at once. All wanted topics are requested when the metadata is `metadata.max.age.ms` old or has
+proved wrong, at the earliest `retry.backoff.ms` after the last request. That pause doubles up to `retry.backoff.max.ms`
+while requests fail or change nothing.
+A leader is only replaced by one with the same or a later epoch (KIP-320), so a broker with outdated metadata cannot set
+a client back. A re-created topic is recognised by its id (KIP-516); its epochs start again.
+If no broker responds any more, or one returns REBOOTSTRAP_REQUIRED, the client starts again with the bootstrap servers
 (KIP-899, KIP-1102), unless `metadata.recovery.strategy` is none.
 
-Times are milliseconds of a clock that does not go back. Facts: Metadata, ProducerMetadata, ConsumerMetadata of Kafka 4.
-Concurrency: its owner's.
+Times are milliseconds of a monotonic clock. Source: Metadata, ProducerMetadata, ConsumerMetadata of Kafka 4.
+Concurrency: no lock; the owner must hold one.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ FIRST_WITH_AUTO_CREATION = 4
 NO_TOPIC_ID = bytes(16)
 NO_EPOCH = -1
 NO_LEADER = -1
-# Pauses are longer or shorter by up to this share, so that many clients do not ask at the same time.
+# Random share by which pauses differ, so that many clients do not send requests at the same time.
 JITTER = 0.2
 REBOOTSTRAP_REQUIRED = 129
-# What is over sooner or later, and to be asked about again: topics that are being made, leaders being elected.
-# (InvalidMetadataException in Kafka.)
+# Temporary errors after which metadata is requested again: topics being created, leaders being elected
+# (InvalidMetadataException in Kafka).
 PASSING_CODES = frozenset({3, 5, 6, 9, 13, 56, 72, 74, 100, 103})
 GONE_CODES = frozenset({3, 100})
 
 
 class MetadataSettings(NamedTuple):
-    """Kafka's configurations; `max_idle_ms` is None where topics are wanted until they are dropped (consumers)."""
+    """Kafka's configurations, in ms. `max_idle_ms` is None if topics are wanted until they are dropped (consumers)."""
 
     max_age_ms: float = 300_000
     max_idle_ms: float | None = None
@@ -55,7 +55,7 @@ class MetadataSettings(NamedTuple):
 
     @classmethod
     def of(cls, config: ClientConfig) -> MetadataSettings:
-        """What a client's configuration says of metadata; the keys that only one client has are the other's default."""
+        """Return the settings of a client's configuration. Keys that it does not have get their defaults."""
         return cls(
             max_age_ms=config["metadata.max.age.ms"],
             max_idle_ms=config["metadata.max.idle.ms"] if "metadata.max.idle.ms" in config.KEYS else None,
@@ -69,18 +69,18 @@ class MetadataSettings(NamedTuple):
 
 
 class MetadataQuery(NamedTuple):
-    """What to ask in a Metadata request: topics, or all of them for None. A partial one is of new topics only."""
+    """A Metadata request for some topics; None: all topics. A partial query contains new topics only."""
 
     topics: tuple[str, ...] | None
     allow_auto_topic_creation: bool
     is_partial: bool
-    # Whether somebody asked for it, other than by its age.
+    # Whether it was requested, and is not due to age alone.
     is_requested: bool
-    # Any answer but the newest query's is outdated.
+    # Only the response to the newest query counts.
     number: int
 
     def fields(self, version: int) -> Mapping[str, Any]:
-        """The Metadata request; before version 4 a topic that is asked for is created, where the broker does that."""
+        """Return the request's fields. Before version 4, the broker may always create a missing topic."""
         asked = {"topics": None if self.topics is None else [{"name": topic} for topic in self.topics]}
         if version < FIRST_WITH_AUTO_CREATION:
             return asked
@@ -88,7 +88,7 @@ class MetadataQuery(NamedTuple):
 
 
 class MetadataChange(NamedTuple):
-    """What an answer changed: topics with other partitions, leaders or ids; among them those made anew, those gone."""
+    """The effects of a response. `topics` have other partitions, leaders or ids. The next two sets are part of them."""
 
     topics: frozenset[str]
     recreated: frozenset[str] = frozenset()
@@ -100,16 +100,16 @@ NO_CHANGE = MetadataChange(frozenset())
 
 
 class Metadata:
-    """`cluster` is what is known, `errors` why a wanted topic cannot be described."""
+    """`cluster` is the current metadata. `errors` has the errors of wanted topics."""
 
     def __init__(self, settings: MetadataSettings, random: Callable[[], float] | None = None) -> None:
-        """`random` answers numbers from 0 to 1; 0.5 stands for no jitter."""
+        """`random` returns numbers from 0 to 1; 0.5 means no jitter."""
         self.settings = settings
         self.cluster = NO_CLUSTER
         self.errors: dict[str, KafkaError] = {}
         self._random = random or (lambda: 0.5)
         self._wants_all = False
-        # When each wanted topic is no longer wanted, None for never; and those that were not asked for yet.
+        # When each wanted topic expires; None: never. And the topics that were not requested yet.
         self._wanted: dict[str, float | None] = {}
         self._new: set[str] = set()
         self._must_update = True
@@ -122,36 +122,36 @@ class Metadata:
         self._vain_answers = 0
         self._without_answer_since_ms: float | None = None
 
-    # What is wanted
+    # Wanted topics
 
     def want(self, topic: str, now_ms: float) -> bool:
-        """A topic is used now; says whether it is known already. One that is not is asked for at once."""
+        """Mark a topic as used. Returns whether it is known. If not, it is requested at once."""
         idle_ms = self.settings.max_idle_ms
         self._wanted[topic] = None if idle_ms is None else now_ms + idle_ms
         if topic in self.cluster.topics:
             return True
         if topic in self.errors:
-            # Asked for before: once more, when the pause is over.
+            # Requested before without success: request it again after the pause.
             self._must_update = True
         else:
             self._new.add(topic)
         return False
 
     def retain(self, topics: Iterable[str]) -> None:
-        """Exactly these topics are wanted from now on; what is not known of them is asked for at once."""
+        """Want exactly these topics from now on. Unknown ones are requested at once."""
         wanted = dict.fromkeys(topics)
         self._forget(self._wanted.keys() - wanted.keys())
         self._wanted = {**wanted}
         self._new |= wanted.keys() - self.cluster.topics.keys()
 
     def want_all(self, is_wanted: bool) -> None:
-        """Whether every topic of the cluster is wanted, as by those who subscribe to a pattern."""
+        """Want every topic of the cluster or not. Needed for pattern subscriptions."""
         if is_wanted and not self._wants_all:
             self._must_update = True
         self._wants_all = is_wanted
 
     def request_update(self) -> None:
-        """What is known has proved wrong: everything wanted is asked for as soon as the pause is over."""
+        """Request all wanted topics again after the pause, because the metadata has proved wrong."""
         self._must_update = True
 
     @property
@@ -160,14 +160,14 @@ class Metadata:
 
     @property
     def asked_number(self) -> int:
-        """That of the newest query."""
+        """The number of the newest query."""
         return self._number
 
     def is_wanted(self, topic: str) -> bool:
         return self._wants_all or topic in self._wanted
 
     def expire(self, now_ms: float) -> frozenset[str]:
-        """Forgets topics that nobody has used for `metadata.max.idle.ms`, and says which."""
+        """Drop topics that were not used for `metadata.max.idle.ms`, and return them."""
         idle = {topic for topic, until in self._wanted.items() if until is not None and until <= now_ms}
         idle -= self._new
         self._forget(idle)
@@ -184,10 +184,10 @@ class Metadata:
             topics = {name: known for name, known in self.cluster.topics.items() if name not in forgotten}
             self.cluster = self.cluster._replace(topics=topics)
 
-    # When and what to ask
+    # Queries
 
     def next_query_in(self, now_ms: float) -> float:
-        """Milliseconds until the next query is due; 0: now. Infinite while one is on its way."""
+        """Return the milliseconds until the next query is due; 0: now. Infinite while one is in flight."""
         if self._in_flight is not None:
             return float("inf")
         return max(self._due_in(now_ms), self._pause_in(now_ms))
@@ -198,7 +198,7 @@ class Metadata:
         return max(0.0, self._last_answer_ms + self.settings.max_age_ms - now_ms)
 
     def _pause_in(self, now_ms: float) -> float:
-        """New topics wait for nothing, unless answers fail."""
+        """New topics need no pause, unless requests fail."""
         if self._last_attempt_ms is None or (self._new and not self._failures):
             return 0.0
         pause_ms = max(self._pause_ms(self._failures), self._pause_ms(self._vain_answers))
@@ -206,7 +206,7 @@ class Metadata:
 
     def _pause_ms(self, attempts: int) -> float:
         settings = self.settings
-        # The exponent is bounded, as a float's is.
+        # Limit the exponent to avoid a float overflow.
         grown_ms = settings.retry_backoff_ms * 2.0 ** min(max(attempts - 1, 0), 30)
         pause_ms = min(grown_ms, settings.retry_backoff_max_ms)
         if pause_ms < settings.retry_backoff_max_ms or attempts > 1:
@@ -214,7 +214,7 @@ class Metadata:
         return min(pause_ms, settings.retry_backoff_max_ms)
 
     def next_query(self, now_ms: float) -> MetadataQuery | None:
-        """What to ask now; None while nothing is due. Until it is answered or failed there is no other."""
+        """Return the query to send now, if one is due. There is no other until it is answered or has failed."""
         if self.next_query_in(now_ms) > 0:
             return None
         self.expire(now_ms)
@@ -235,10 +235,10 @@ class Metadata:
     def _is_old(self, now_ms: float) -> bool:
         return self._last_answer_ms is None or now_ms - self._last_answer_ms >= self.settings.max_age_ms
 
-    # What came of it
+    # Responses
 
     def on_answer(self, query: MetadataQuery, answer: Cluster, now_ms: float, error_code: int = NONE) -> MetadataChange:
-        """Takes an answer over; an outdated one changes nothing. `error_code` is the response's own."""
+        """Apply a response. An outdated one changes nothing. `error_code` is that of the whole response."""
         if self._in_flight is None or query.number != self._in_flight.number:
             return NO_CHANGE
         if error_code:
@@ -256,7 +256,7 @@ class Metadata:
         return change
 
     def on_failure(self, query: MetadataQuery, now_ms: float) -> None:
-        """A query got no answer: what it asked for is asked for again after a pause."""
+        """Note that a query failed. Its topics are requested again after a pause."""
         if self._in_flight is None or query.number != self._in_flight.number:
             return
         self._in_flight = None
@@ -305,10 +305,10 @@ class Metadata:
         if code in PASSING_CODES:
             self._must_update = True
 
-    # Leaders that answers to other requests name (KIP-951)
+    # Leaders from responses to other requests (KIP-951)
 
     def suggest_leader(self, topic: str, partition: int, node_id: int, epoch: int) -> bool:
-        """Takes over a leader of a later epoch, if its broker is known. Whether or not, metadata is asked for soon."""
+        """Apply a leader with a later epoch if its broker is known. Metadata is requested soon in any case."""
         self._must_update = True
         known = self.cluster.topics.get(topic)
         if known is None or node_id not in self.cluster.nodes:
@@ -322,11 +322,12 @@ class Metadata:
                 return True
         return False
 
-    # Beginning again
+    # Rebootstrapping
 
     def must_rebootstrap(self, now_ms: float) -> bool:
-        """Whether it is time to go back to the bootstrap servers: no broker has answered for
-        `metadata.recovery.rebootstrap.trigger.ms`.
+        """Return whether to go back to the bootstrap servers.
+
+        That is the case if no broker has responded for `metadata.recovery.rebootstrap.trigger.ms`.
         """
         if not self.settings.is_rebootstrapping or not self.cluster.nodes:
             return False
@@ -334,7 +335,7 @@ class Metadata:
         return since_ms is not None and now_ms - since_ms >= self.settings.rebootstrap_trigger_ms
 
     def rebootstrap(self, now_ms: float) -> None:
-        """Forgets the brokers; what is known of topics stays until an answer says otherwise."""
+        """Forget the brokers. Topics are kept until a response changes them."""
         if not self.settings.is_rebootstrapping:
             return
         self.cluster = self.cluster._replace(nodes={}, controller_id=-1)
@@ -345,12 +346,12 @@ class Metadata:
 
 
 def _is_made_anew(former: TopicDescription, newer: TopicDescription) -> bool:
-    """Only where both ids are known can they differ."""
+    """Return whether the topic was re-created. Its ids can only be compared if both are known."""
     return NO_TOPIC_ID not in (former.topic_id, newer.topic_id) and former.topic_id != newer.topic_id
 
 
 def _merged(former: TopicDescription, newer: TopicDescription) -> TopicDescription:
-    """The newer description, but for partitions of which something later is known."""
+    """Return the newer description, except for partitions whose former leader epoch is later."""
     known = {info.partition: info for info in former.partitions}
     partitions = [_later(known.get(info.partition), info) for info in newer.partitions]
     topic_id = former.topic_id if newer.topic_id == NO_TOPIC_ID else newer.topic_id
@@ -364,5 +365,5 @@ def _later(former: PartitionInfo | None, newer: PartitionInfo) -> PartitionInfo:
 
 
 def _without_leaders(topic: TopicDescription) -> TopicDescription:
-    """A topic that the cluster does not know for the moment: its partitions are kept for when it does."""
+    """Return a topic without leaders, which the cluster currently does not know. Its partitions are kept."""
     return topic._replace(partitions=[info._replace(leader=NO_LEADER) for info in topic.partitions])

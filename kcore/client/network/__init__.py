@@ -1,1 +1,1 @@
-"""A client's connections to brokers, without the GIL: frames, versions, order, deadlines."""
+"""A client's connections to brokers, without the GIL: frames, versions, ordering, deadlines."""

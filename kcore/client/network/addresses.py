@@ -1,8 +1,8 @@
-"""Bootstrap servers: how they are written, and what `client.dns.lookup` makes of them.
+"""Bootstrap servers: parsing, and `client.dns.lookup`.
 
-`use_all_dns_ips` leaves names as they are: whoever connects tries all addresses of a name. With
-`resolve_canonical_bootstrap_servers_only` (KIP-235) every address of a bootstrap name is a server of its own, under the
-name that the address has, as Kerberos wants it. Source: Kafka's ClientUtils and ClientDnsLookup.
+`use_all_dns_ips` leaves names unresolved; connecting tries all addresses of a name. With
+`resolve_canonical_bootstrap_servers_only` (KIP-235), every address of a bootstrap name becomes a server of its own,
+with the canonical name of the address, as Kerberos needs it. Source: Kafka's ClientUtils and ClientDnsLookup.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESOLVE_CANONICAL = "resolve_canonical_bootstrap_servers_only"
 
 
 def parse_servers(servers: str | Sequence[str]) -> list[Server]:
-    """`host:port,host:port` or a list of such; IPv6 addresses stand in brackets."""
+    """Parse `host:port,host:port` or a list of servers. IPv6 addresses are in brackets. Default port: 9092."""
     names = servers.split(",") if isinstance(servers, str) else list(servers)
     parsed = []
     for name in (name.strip() for name in names):
@@ -35,12 +35,12 @@ def parse_servers(servers: str | Sequence[str]) -> list[Server]:
 
 
 def written(host: str, port: int) -> str:
-    """A server as people write it."""
+    """Return a server as text."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def bootstrap_addresses(servers: str | Sequence[str], dns_lookup: str = USE_ALL_DNS_IPS) -> list[Server]:
-    """The servers to ask first, each once."""
+    """Return the bootstrap servers without duplicates."""
     parsed = parse_servers(servers)
     if dns_lookup == RESOLVE_CANONICAL:
         parsed = [server for host, port in parsed for server in _canonical(host, port)]
@@ -50,7 +50,7 @@ def bootstrap_addresses(servers: str | Sequence[str], dns_lookup: str = USE_ALL_
 
 
 def _canonical(host: str, port: int) -> list[Server]:
-    """A server for each address of a host, under the address's own name where it has one."""
+    """Return a server for each address of a host, with the address's canonical name if it has one."""
     import socket
 
     try:

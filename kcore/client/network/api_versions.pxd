@@ -1,11 +1,11 @@
-"""ApiVersions (KIP-35, KIP-511), spoken without the codec: every connection begins with it.
+"""ApiVersions (KIP-35, KIP-511) without the codec. Every connection begins with it.
 
     request, version 3        client software name compact string | client software version compact string | tagged fields
     response, version 0       error int16 | int32 count of: key int16, lowest int16, highest int16
     response, version 3       error int16 | compact count of: key, lowest, highest, tagged fields | throttle int32 | tagged fields
 
-The header of the response never has tagged fields. A broker that does not know the version asked for answers in version 0
-with UNSUPPORTED_VERSION in front, and is asked again in that one.
+The response header never has tagged fields. A broker that does not support the requested version responds in version 0
+with UNSUPPORTED_VERSION, and gets another request in version 0.
 """
 
 from libc.stdint cimport int16_t, uint8_t
@@ -18,16 +18,16 @@ cdef enum:
     VERSIONS_UNREADABLE = -1000
     UNSUPPORTED_VERSION_ERROR = 35
 
-# Which versions a broker speaks; highest < lowest: none.
+# The versions that a broker supports. highest < lowest: none.
 cdef struct VersionTable:
     int16_t[256] lowest
     int16_t[256] highest
 
 cdef void versions_clear(VersionTable* table) noexcept nogil
-# Reads a response from behind its header on: the broker's error code, or VERSIONS_UNREADABLE.
+# Reads a response after its header. Returns the broker's error code, or VERSIONS_UNREADABLE.
 cdef int versions_read(VersionTable* table, const uint8_t* body, size_t size, int16_t version) noexcept nogil
 cdef bint versions_include(const VersionTable* table, int16_t api_key, int16_t version) noexcept nogil
-# The newest version from `lowest` to `highest` that the broker speaks, or -1.
+# Returns the newest version from `lowest` to `highest` that the broker supports, or -1.
 cdef int16_t versions_common(const VersionTable* table, int16_t api_key, int16_t lowest, int16_t highest) noexcept nogil
-# Whether a response has tagged fields in its header.
+# Returns whether the header of a response has tagged fields.
 cdef bint has_tagged_header(int16_t api_key, int16_t version) noexcept nogil

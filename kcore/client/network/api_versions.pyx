@@ -1,4 +1,4 @@
-"""What versions a broker speaks, read natively, and which responses have tagged fields in their header."""
+"""Reads the versions that a broker supports, and knows which response headers have tagged fields."""
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
@@ -7,7 +7,7 @@ from kcore.cursor cimport Cursor, cursor_over, read_int16, read_int32, read_unsi
 
 from kcore.protocol.apis import BY_KEY
 
-# From which version on the header of a response of each API has tagged fields (kcore/protocol/apis.py).
+# The first version of each API whose response header has tagged fields (kcore/protocol/apis.py).
 cdef int16_t[256] first_tagged
 
 
@@ -24,7 +24,7 @@ learn_headers()
 
 
 def api_versions_requests(client_id: str, software_version: str) -> tuple[bytes, bytes]:
-    """What follows the correlation id in the request of version 3, and in the one of version 0."""
+    """Return the bytes after the correlation id, for requests of version 3 and of version 0."""
     identity = client_id.encode()
     header = len(identity).to_bytes(2, "big") + identity
     software = b"".join(_compact(text) for text in ("kcli", software_version))

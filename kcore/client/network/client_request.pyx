@@ -1,9 +1,9 @@
-"""ReceivedFrame: the buffer of one response, counted, so that what was fetched can stay where it was received.
+"""ReceivedFrame: the reference-counted buffer of one response, so that fetched data can stay where it was received.
 
-A frame and its bytes are one block of memory. Large blocks are reused, the last one returned first: pages that were never
-touched cost several times what receiving into them does. What lies free is bounded by FREE_BYTES for the whole process.
+A frame and its bytes are one block of memory. Large blocks are reused, the last one returned first, because receiving
+into fresh pages is several times as expensive. Free blocks of the process are limited to FREE_BYTES.
 
-Concurrency: frames are held and released by any thread; the stock of free ones has one lock, under which nothing is taken.
+Concurrency: any thread may hold and release frames. The free blocks have one lock, under which no other is taken.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -18,11 +18,11 @@ cdef extern from *:
     int count_leading_zeros "__builtin_clzll"(unsigned long long value) noexcept nogil
 
 cdef enum:
-    SMALLEST_OCTAVE = 16         # frames from 64 KiB on are pooled; the C library is quick with smaller ones
-    CLASSES = 64                 # four for each doubling, to 4 GiB
+    SMALLEST_OCTAVE = 16         # frames from 64 KiB on are pooled; malloc is fast enough for smaller ones
+    CLASSES = 64                 # four per power of two, up to 4 GiB
     FREE_BYTES = 64 * 1024 * 1024
 
-# Free frames of one size; a free frame's first bytes hold the next one's address.
+# Free frames by size class. The first bytes of a free frame are the address of the next one.
 cdef struct FrameStock:
     pthread_mutex_t lock
     ReceivedFrame* free_frames[64]
@@ -35,7 +35,7 @@ pthread_mutex_init(&stock.lock, NULL)
 
 
 cdef int class_of(size_t size) noexcept nogil:
-    """The smallest class that holds `size` bytes; CLASSES and more: none."""
+    """Return the smallest class for `size` bytes; CLASSES or more: none."""
     cdef int octave
     if size <= <size_t>1 << SMALLEST_OCTAVE:
         return 0
@@ -62,7 +62,7 @@ cdef ReceivedFrame* take_free(int size_class) noexcept nogil:
 
 
 cdef bint give_free(ReceivedFrame* frame) noexcept nogil:
-    """False when enough lies free already."""
+    """Keep a frame for reuse. Returns False if FREE_BYTES would be exceeded."""
     cdef int size_class = class_of(frame.capacity)
     cdef bint kept
     pthread_mutex_lock(&stock.lock)
@@ -105,6 +105,8 @@ cdef void frame_release(ReceivedFrame* frame) noexcept nogil:
 
 
 def live_frames():
-    """How many responses of all clients of the process are held by somebody: 0 once every client is closed, and what they
-    gave is let go of."""
+    """Return how many responses of all clients in this process are held.
+
+    It is 0 after every client is closed and its data is released.
+    """
     return atomic_load_64(&held_frames)

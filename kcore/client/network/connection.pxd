@@ -1,4 +1,4 @@
-"""BrokerConnection: one connection to a broker, as its NetworkClient keeps it."""
+"""BrokerConnection: the state of one connection of a NetworkClient."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from kcore.client.network.api_versions cimport VersionTable
@@ -11,17 +11,17 @@ from kcore.transport.byte_stream cimport ByteStream
 
 cdef enum:
     RECEIVE_BUFFER_BYTES = 64 * 1024
-    HOST_BYTES = 256             # of a name, with its end
+    HOST_BYTES = 256             # of a host name, including the final NUL
 
 cdef enum ConnectionState:
     CONNECTION_DISCONNECTED = 0
-    CONNECTION_RESOLVING = 1     # its name
+    CONNECTION_RESOLVING = 1     # resolving the host name
     CONNECTION_CONNECTING = 2
-    CONNECTION_HANDSHAKING = 3   # what carries its bytes is being agreed upon
-    CONNECTION_NEGOTIATING = 4   # ApiVersions is on its way
+    CONNECTION_HANDSHAKING = 3   # handshake of the byte stream
+    CONNECTION_NEGOTIATING = 4   # ApiVersions is in flight
     CONNECTION_READY = 5
 
-# Why a connection ended, for whoever is to read it; `detail` and `due` as said.
+# Why a connection ended. The meaning of `detail` and `due` depends on the kind.
 cdef enum FailureKind:
     FAILURE_NONE = 0
     FAILURE_ERRNO = 1            # detail: the errno
@@ -29,26 +29,26 @@ cdef enum FailureKind:
     FAILURE_NAME = 3             # detail: getaddrinfo's error
     FAILURE_SETUP_TIMEOUT = 4
     FAILURE_REQUEST_TIMEOUT = 5  # detail: the API's key
-    FAILURE_SIZE = 6             # detail: the size of a response that may not be
-    FAILURE_UNASKED = 7          # a response that nobody waits for
-    FAILURE_CORRELATION = 8      # detail: the correlation id that came, due: that of the oldest request
-    FAILURE_HEADER = 9           # detail: the API's key; the header of its response cannot be read
+    FAILURE_SIZE = 6             # detail: the invalid size of a response
+    FAILURE_UNASKED = 7          # a response without a request
+    FAILURE_CORRELATION = 8      # detail: the correlation id of the response, due: that of the oldest request
+    FAILURE_HEADER = 9           # detail: the API's key; its response header cannot be parsed
     FAILURE_VERSIONS = 10        # detail: the error code of ApiVersions, or VERSIONS_UNREADABLE
     FAILURE_MEMORY = 11
     FAILURE_IDLE = 12            # connections.max.idle.ms
-    FAILURE_CLOSED = 13          # the client closes
+    FAILURE_CLOSED = 13          # the client was closed
 
 cdef struct Failure:
     FailureKind kind
     int64_t detail
     int64_t due
 
-# What all connections of a client have in common.
+# The settings that all connections of a client share.
 cdef struct ConnectionSettings:
     BackoffSettings backoff
     void* stream_factory         # a StreamFactory
-    int64_t max_idle_ns          # connections.max.idle.ms; below 0: never
-    int32_t send_buffer_bytes    # send.buffer.bytes; below 0: as the system decides
+    int64_t max_idle_ns          # connections.max.idle.ms; negative: never
+    int32_t send_buffer_bytes    # send.buffer.bytes; negative: the system's default
     int32_t receive_buffer_bytes
     int64_t max_response_bytes
     const uint8_t* versions_request
@@ -56,10 +56,10 @@ cdef struct ConnectionSettings:
     const uint8_t* fallback_request
     size_t fallback_request_bytes
 
-# Written by the polling thread, read by anyone.
+# Written by the polling thread; any thread may read them.
 cdef struct ConnectionCounters:
-    int64_t connections          # that became ready
-    int64_t requests             # wholly written
+    int64_t connections          # connections that became ready
+    int64_t requests             # completely written
     int64_t responses
     int64_t writes               # system calls
     int64_t reads
@@ -68,25 +68,25 @@ cdef struct ConnectionCounters:
 
 cdef struct BrokerConnection:
     int32_t slot
-    uint32_t generation          # counts its sockets: an event of an earlier one is not taken for this one's
+    uint32_t generation          # number of its sockets, to ignore epoll events of earlier ones
     int epoll
     ConnectionState state
     const ConnectionSettings* settings
     ConnectionCounters* counters
     bint is_bootstrap
-    bint is_apart                # what may go to any node does not go here
-    int64_t throttled_until_ns   # the broker executes nothing that it is sent before (KIP-219)
-    bint is_wanted               # by the driver, though no request waits for it
-    int64_t tried_round          # of requests to any node: the last one that had it connect
-    # What other threads set or read, under the client's lock.
+    bint is_apart                # not used for requests to any node
+    int64_t throttled_until_ns   # the broker executes no request before that time (KIP-219)
+    bint is_wanted               # by the driver, even if no request waits for it
+    int64_t tried_round          # the last round of requests to any node in which it was tried
+    # Other threads set or read the following, under the client's lock.
     pthread_mutex_t* lock
     char[256] host
     int32_t port
-    bint has_versions            # `known_versions` are those that the broker spoke last
+    bint has_versions            # `known_versions` are those of the last connection
     VersionTable known_versions
     Failure known_failure
     bint is_known_ready
-    int32_t known_refusals       # attempts at a connection in a row that failed
+    int32_t known_refusals       # consecutive failed attempts to connect
     AddressList addresses
     NameLookup* lookup
     ReconnectBackoff backoff
@@ -94,28 +94,28 @@ cdef struct BrokerConnection:
     uint32_t interest
     int64_t setup_deadline_ns
     int64_t last_active_ns
-    int64_t next_deadline_ns     # no request expires before
-    Failure failure              # of the last connection, or of the last attempt at one
+    int64_t next_deadline_ns     # no request expires before that time
+    Failure failure              # of the last connection or connection attempt
     VersionTable versions
-    # A request waits until the connection is ready, is then unsent until its last byte is written, and in flight after that.
+    # A request is waiting until the connection is ready, then unsent until its last byte is written, then in flight.
     RequestQueue waiting
     RequestQueue unsent
     RequestQueue in_flight
-    int32_t sent_parts           # of the first unsent one: so many parts are written,
-    size_t sent_offset           # and so many bytes of the next
+    int32_t sent_parts           # of the first unsent request: number of parts that are written,
+    size_t sent_offset           # and number of written bytes of the next part
     int32_t last_correlation_id
     ClientRequest negotiation
     uint8_t[12] negotiation_head
     iovec[2] negotiation_parts
-    # What was received: whole small responses out of the buffer, a large one straight into its frame.
+    # Received data: small responses are delivered from the buffer, a large one is received into its frame.
     uint8_t* buffer
     size_t start
     size_t end
     ReceivedFrame* frame
     size_t filled
-    ReceivedFrame* spare         # for the next small response, if nobody kept it
-    bint is_dirty                # has something to send
-    bint has_finished_unanswered # requests without a reply, since it was last asked: no event will tell of them
+    ReceivedFrame* spare         # reused for the next small response if nothing holds it
+    bint is_dirty                # there is something to send
+    bint has_finished_unanswered # a request without a reply was finished since the last check; no epoll event follows
     BrokerConnection* next_dirty
 
 
@@ -136,24 +136,24 @@ cdef inline Failure failure_of(FailureKind kind, int64_t detail) noexcept nogil:
 
 cdef BrokerConnection* connection_new(int32_t slot, int epoll, const ConnectionSettings* settings,
                                       ConnectionCounters* counters, pthread_mutex_t* lock) noexcept nogil
-# Everything has been finished before.
+# All its requests must be finished.
 cdef void connection_free(BrokerConnection* connection) noexcept nogil
 cdef void connection_watch(BrokerConnection* connection, uint32_t interest) noexcept nogil
-# Takes a request in: it waits, is to be sent, or is finished at once.
+# Accepts a request: it waits, is queued for sending, or is finished at once.
 cdef void connection_submit(BrokerConnection* connection, ClientRequest* request) noexcept nogil
-# Asks for the broker's versions over a socket that is connected.
+# Sends ApiVersions over a connected socket.
 cdef void connection_negotiate(BrokerConnection* connection, int16_t version) noexcept nogil
-# Gives up the socket and what has come half over it, and a look-up.
+# Closes the socket, dropping partially received data, and cancels a lookup.
 cdef void connection_drop(BrokerConnection* connection) noexcept nogil
-# The connection ended: every request of it is finished, and the broker left alone for a while.
+# Ends a failed connection: finishes all its requests and starts the backoff.
 cdef void connection_end(BrokerConnection* connection, Failure failure, int64_t now_ns) noexcept nogil
-# The connection did its time, or the client does not want it any more: no failure; its requests are finished as closed.
+# Closes a connection that is idle or no longer needed. This is no failure. Its requests are finished as closed.
 cdef void connection_close(BrokerConnection* connection, FailureKind reason) noexcept nogil
-# Sends what is unsent as far as it goes; False when the connection has failed, with `failure` set.
+# Sends as much as possible. Returns False if the connection has failed; `failure` is set then.
 cdef bint connection_flush(BrokerConnection* connection, int64_t now_ns) noexcept nogil
-# Receives and finishes what is answered; False when the connection has failed, with `failure` set.
+# Receives responses and finishes their requests. Returns False if the connection has failed; `failure` is set then.
 cdef bint connection_receive(BrokerConnection* connection, int64_t now_ns) noexcept nogil
-# Where the response begins in a frame, behind its header; 0 when that cannot be read.
+# Returns where the response begins in a frame, after its header; 0 if the header is invalid.
 cdef size_t response_body(const ReceivedFrame* frame, int16_t api_key, int16_t version) noexcept nogil
-# Finishes what has waited for too long, ends the connection if that was in flight; when to look again.
+# Finishes expired requests. If one is in flight, the connection ends. Returns when to look again.
 cdef int64_t connection_expire(BrokerConnection* connection, int64_t now_ns) noexcept nogil

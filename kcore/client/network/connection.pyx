@@ -1,15 +1,15 @@
-"""BrokerConnection: requests leave in order, and their responses come back in that order.
+"""BrokerConnection: sends requests in order, and matches responses to them in the same order.
 
-    DISCONNECTED -> RESOLVING -> CONNECTING -> HANDSHAKING -> NEGOTIATING -> READY      (connection_setup.pyx leads it there)
+    DISCONNECTED -> RESOLVING -> CONNECTING -> HANDSHAKING -> NEGOTIATING -> READY      (connection_setup.pyx)
          ^______________|_____________|_____________|_______________|____________|       (connection_end)
 
-Whatever ends a connection finishes all its requests, in order: those in flight as disconnected, since the broker may have
-carried them out, the others as unsent. Nothing is sent twice: that is the requester's decision.
-A response that is no answer to the oldest request, or that is larger than may be, ends the connection: what follows it in
-the stream cannot be trusted.
+When a connection ends, all its requests are finished in order. Those in flight finish as disconnected, because the
+broker may have executed them, the others as unsent. Nothing is sent twice; the requester decides about retries. A
+response that does not match the oldest request, or that is too large, ends the connection, because the rest of the
+stream cannot be trusted.
 
-`finish` of a request may submit others: they go to the client's inbox, so nothing here changes beneath a loop.
-Concurrency: belongs to the thread that polls.
+`finish` of a request may submit others. They go to the client's inbox, so no loop here is affected.
+Concurrency: used by the polling thread only.
 """
 
 from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -46,13 +46,13 @@ cdef extern from "<endian.h>" nogil:
     uint32_t htobe32(uint32_t)
 
 cdef enum:
-    GATHERED_PARTS = 64          # of one writev
+    GATHERED_PARTS = 64          # parts per writev
     RECEIVED_A_TURN = 4 * 1024 * 1024
-    SPARE_BYTES = 4096           # a spare frame holds so much at least
+    SPARE_BYTES = 4096           # minimum size of a spare frame
 
 
 cdef inline void count(int64_t* counter, int64_t number) noexcept nogil:
-    """One writer: a plain addition, stored so that others may read it."""
+    """Add to a counter. There is only one writer; the store is atomic for readers on other threads."""
     atomic_store_64(counter, counter[0] + number)
 
 
@@ -117,7 +117,7 @@ cdef void write_head(BrokerConnection* connection, ClientRequest* request) noexc
 
 
 cdef void admit(BrokerConnection* connection, ClientRequest* request) noexcept nogil:
-    """What a ready connection does with a request."""
+    """Queue a request on a ready connection, or finish it at once."""
     request.node = connection.slot
     if request.api_key == NO_API:
         request.finish(request, REPLY_OK, NULL, 0)
@@ -148,7 +148,7 @@ cdef void connection_admit_waiting(BrokerConnection* connection) noexcept nogil:
 
 cdef void connection_drop(BrokerConnection* connection) noexcept nogil:
     if connection.lookup != NULL:
-        # Its thread may hold it for longer: epoll forgets a descriptor only when nobody does.
+        # Its thread may keep the descriptor open for longer, and epoll drops only closed ones by itself.
         epoll_ctl(connection.epoll, EPOLL_CTL_DEL, connection.lookup.wakeup, NULL)
         lookup_release(connection.lookup)
         connection.lookup = NULL
@@ -202,7 +202,7 @@ cdef void end(BrokerConnection* connection, Failure failure, ReplyStatus in_flig
     connection.is_known_ready = False
     connection.known_refusals = connection.backoff.setup_failures
     pthread_mutex_unlock(connection.lock)
-    # The next attempt looks the name up again: the broker may have moved (Kafka's ClusterConnectionStates).
+    # The next attempt resolves the name again, because the broker may have moved (Kafka's ClusterConnectionStates).
     connection.addresses.count = connection.addresses.next_index = 0
     connection.state = CONNECTION_DISCONNECTED
     connection.next_deadline_ns = INT64_MAX
@@ -219,7 +219,7 @@ cdef bint fail(BrokerConnection* connection, FailureKind kind, int64_t detail) n
 # --- sending -------------------------------------------------------------------------------------------------------
 
 cdef int gather(BrokerConnection* connection, iovec* runs, bint* is_all) noexcept nogil:
-    """What one writev sends. `is_all`: nothing is left behind it; else the packet need not leave before the rest."""
+    """Collect the parts for one writev. `is_all`: nothing is left after it, so the packet should be sent at once."""
     cdef ClientRequest* request = connection.unsent.first
     cdef int32_t part = connection.sent_parts
     cdef size_t skipped = connection.sent_offset
@@ -306,7 +306,7 @@ cdef size_t response_body(const ReceivedFrame* frame, int16_t api_key, int16_t v
 
 
 cdef bint negotiated(BrokerConnection* connection, const ReceivedFrame* frame) noexcept nogil:
-    """Reads the answer to ApiVersions. A broker that did not know our version is asked again."""
+    """Apply the response to ApiVersions. If the broker does not support our version, send the request again."""
     cdef int16_t version = connection.negotiation.api_version
     cdef int error = versions_read(&connection.versions, frame.data + 4, frame.size - 4, version)
     if error == UNSUPPORTED_VERSION_ERROR and version != FALLBACK_VERSION:
@@ -344,7 +344,7 @@ cdef void connection_negotiate(BrokerConnection* connection, int16_t version) no
     request.api_key = API_VERSIONS
     request.api_version = version
     request.expects_reply = True
-    request.deadline_ns = INT64_MAX          # the setup timeout counts
+    request.deadline_ns = INT64_MAX          # limited by the setup timeout
     request.parts = connection.negotiation_parts
     request.part_count = 2
     write_head(connection, request)
@@ -352,7 +352,7 @@ cdef void connection_negotiate(BrokerConnection* connection, int16_t version) no
 
 
 cdef bint deliver(BrokerConnection* connection, ReceivedFrame* frame) noexcept nogil:
-    """Finishes the request that a frame answers; False when it answers none."""
+    """Finish the request that a frame answers. Returns False if there is none, or the frame is invalid."""
     cdef ClientRequest* request = connection.in_flight.first
     cdef Cursor cursor = cursor_over(frame.data, frame.size)
     cdef int32_t correlation_id = read_int32(&cursor)
@@ -373,7 +373,7 @@ cdef bint deliver(BrokerConnection* connection, ReceivedFrame* frame) noexcept n
 
 
 cdef bint unreadable(BrokerConnection* connection, FailureKind kind, int64_t detail, int64_t due) noexcept nogil:
-    """The oldest request got something else than its answer."""
+    """Finish the oldest request after an invalid response."""
     cdef ClientRequest* request = queue_pop(&connection.in_flight)
     connection.failure = failure_of(kind, detail)
     connection.failure.due = due
@@ -383,7 +383,7 @@ cdef bint unreadable(BrokerConnection* connection, FailureKind kind, int64_t det
 
 
 cdef bint deliver_copy(BrokerConnection* connection, const uint8_t* data, size_t size) noexcept nogil:
-    """A small response gets a frame of its own, the same one as long as nobody keeps it."""
+    """Deliver a small response in a frame of its own, which is reused if nothing holds it."""
     cdef ReceivedFrame* frame = connection.spare
     if frame != NULL and (frame.capacity < size or atomic_load_32(&frame.holders) > 1):
         frame_release(frame)
@@ -409,7 +409,7 @@ cdef bint begin_large_frame(BrokerConnection* connection, size_t size) noexcept 
 
 
 cdef bint take_frames(BrokerConnection* connection) noexcept nogil:
-    """Delivers the whole responses in the buffer."""
+    """Deliver the complete responses in the buffer."""
     cdef Cursor cursor
     cdef int32_t size
     while connection.end - connection.start >= 4:
@@ -486,7 +486,7 @@ cdef bint connection_receive(BrokerConnection* connection, int64_t now_ns) noexc
 # --- time ----------------------------------------------------------------------------------------------------------
 
 cdef RequestQueue take_expired(RequestQueue* queue, int64_t now_ns, int64_t* next_ns) noexcept nogil:
-    """The expired ones of a queue, of which no byte has left."""
+    """Remove and return the expired requests of a queue. None of their bytes were sent."""
     cdef RequestQueue all_requests = queue_take(queue)
     cdef RequestQueue expired
     cdef ClientRequest* request = queue_pop(&all_requests)
@@ -502,7 +502,7 @@ cdef RequestQueue take_expired(RequestQueue* queue, int64_t now_ns, int64_t* nex
 
 
 cdef ClientRequest* overdue(BrokerConnection* connection, int64_t now_ns, int64_t* next_ns) noexcept nogil:
-    """A request that the broker has, at least in part, for too long."""
+    """Return an expired request that was sent, at least in part; NULL if there is none."""
     cdef ClientRequest* request = connection.in_flight.first
     while request != NULL:
         if request.deadline_ns <= now_ns:

@@ -1,9 +1,9 @@
-"""The setup of a connection, as far as READY.
+"""The setup of a connection up to READY.
 
-All addresses of a name are tried, one after another and without a pause, each for at most the setup timeout
-(`socket.connection.setup.timeout.ms`); only when none is left has the attempt failed, and its requests with it.
+All addresses of a name are tried, one after another without a pause. Each has the setup timeout
+(`socket.connection.setup.timeout.ms`). Only after the last one has failed does the attempt fail, with its requests.
 
-Concurrency: belongs to the thread that polls.
+Concurrency: used by the polling thread only.
 """
 
 from libc.errno cimport EINPROGRESS, errno
@@ -86,7 +86,7 @@ cdef void set_option(int socket, int level, int name, int value) noexcept nogil:
 
 
 cdef int open_towards(const Address* address, const ConnectionSettings* settings) noexcept nogil:
-    """A socket that is connected or about to be; a negated errno."""
+    """Return a socket that is connected or connecting, or a negative errno."""
     cdef const sockaddr* target = <const sockaddr*>address.bytes
     cdef int error
     cdef int socket = open_socket(target.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
@@ -106,9 +106,9 @@ cdef int open_towards(const Address* address, const ConnectionSettings* settings
 
 
 cdef void dial(BrokerConnection* connection, int64_t now_ns) noexcept nogil:
-    """Tries the next address that takes up a connection at all."""
+    """Try the next address for which connecting does not fail at once."""
     cdef int socket
-    # Nothing but ApiVersions can have been sent on a connection that was not ready.
+    # A connection that was not ready can have sent ApiVersions only.
     memset(&connection.unsent, 0, sizeof(RequestQueue))
     memset(&connection.in_flight, 0, sizeof(RequestQueue))
     connection.sent_parts = 0

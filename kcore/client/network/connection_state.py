@@ -1,4 +1,4 @@
-"""ConnectionState: what a client knows of its connection to one broker, for applications that report it."""
+"""ConnectionState: the state of a client's connection to one broker, for applications to report."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class ConnectionState(NamedTuple):
-    """A broker or bootstrap server. `failure` is why the last connection ended, or could not be made."""
+    """State of a broker or bootstrap server. `failure` is why the last connection or attempt ended."""
 
     server: str
     is_connected: bool
-    # Attempts to connect in a row that failed; 0 once one succeeds.
+    # Consecutive failed attempts to connect; 0 after a success.
     failed_attempts: int
     failure: str | None
 
 
 def connection_states(network: NetworkClient) -> list[ConnectionState]:
-    """Every connection of a client, one for each of its purposes. Any thread may ask."""
+    """Return the state of every connection of a client. Any thread may call this."""
     return [_state(network, slot) for slot in range(network.node_count)]
 
 

@@ -1,4 +1,4 @@
-"""Requests that Python encodes, and where their replies wait until Python takes them."""
+"""EncodedRequest: a request encoded in Python. ReplyQueue: the queue of its replies for Python."""
 
 from libc.stdint cimport int32_t, uint8_t
 from kcore.client.network.client_request cimport ClientRequest, ReceivedFrame, ReplyStatus
@@ -17,7 +17,7 @@ cdef struct PendingReply:
     ReceivedFrame* frame         # held
     size_t body
     Failure failure
-    void* owner                  # the EncodedRequest, which holds itself from its submission until its reply is taken
+    void* owner                  # the EncodedRequest, which refers to itself from submission until its reply is taken
     PendingReply* next
 
 

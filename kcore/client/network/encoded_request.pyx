@@ -1,10 +1,10 @@
-"""EncodedRequest and ReplyQueue: how Python asks and is answered, whichever thread polls.
+"""EncodedRequest and ReplyQueue: requests from Python and their replies, whichever thread polls.
 
-A request is finished without the GIL, on the thread that polls: its reply is put into the ReplyQueue that it was submitted
-with, and whoever reads that queue is woken. So the network never waits for Python, and Python code runs on the thread that
-takes the reply. Every submitted request comes out of its queue exactly once.
+The polling thread finishes a request without the GIL: it puts the reply into the request's ReplyQueue and wakes the
+queue's reader. So the network never waits for Python, and Python code runs on the thread that takes the reply. Every
+submitted request is taken from its queue exactly once.
 
-Concurrency: a queue has one lock, held for a few instructions; it is read by one thread at a time.
+Concurrency: a queue has one lock, held for a few instructions. One thread at a time reads it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -19,7 +19,7 @@ from kcore.platform.sync cimport (
     pthread_mutex_destroy, pthread_mutex_init, pthread_mutex_lock, pthread_mutex_unlock,
 )
 
-# A payload begins with its key, version and correlation id; the engine writes them, and the size before them, into `head`.
+# A payload begins with key, version and correlation id. The engine writes them, and the size before them, into `head`.
 cdef enum:
     PAYLOAD_HEAD_BYTES = 8
     NANOSECONDS_PER_MS = 1000000
@@ -29,14 +29,14 @@ OK, UNSENT, DISCONNECTED, TIMED_OUT, UNSUPPORTED_VERSION, UNREADABLE, CLOSED = r
 
 
 cdef class ReplyQueue:
-    """Replies that wait to be taken."""
+    """Replies of finished requests, until they are taken."""
 
     def __cinit__(self):
         pthread_mutex_init(&self.lock, NULL)
         self.wakeup = Wakeup()
 
     def __dealloc__(self):
-        # Whoever waits in it holds it: it is empty.
+        # Requests in the queue hold a reference to it, so it is empty.
         pthread_mutex_destroy(&self.lock)
 
     cdef void put(self, PendingReply* reply) noexcept nogil:
@@ -47,12 +47,12 @@ cdef class ReplyQueue:
         else:
             self.last.next = reply
         self.last = reply
-        # Under the lock: once it is free the reader may take the reply and let go of the queue.
+        # Under the lock, because the reader may take the reply and release the queue as soon as the lock is free.
         self.wakeup.set()
         pthread_mutex_unlock(&self.lock)
 
     def take(self) -> list[EncodedRequest]:
-        """All requests that are finished, oldest first."""
+        """Return all finished requests, oldest first."""
         cdef PendingReply* reply
         cdef PendingReply* next_reply
         cdef EncodedRequest request
@@ -72,16 +72,16 @@ cdef class ReplyQueue:
         return taken
 
     def wait(self, timeout_ms: float) -> bool:
-        """Waits without the GIL until a reply is there, at most so long."""
+        """Wait without the GIL for a reply, at most `timeout_ms`."""
         return self.wakeup.wait_for(timeout_ms)
 
     @property
     def descriptor(self) -> int:
-        """An eventfd: whoever writes to it ends the wait of the queue's reader too."""
+        """The eventfd that the reader waits on. Writing to it ends the reader's wait."""
         return self.wakeup.descriptor
 
     def wake(self) -> None:
-        """Ends the wait of the queue's reader."""
+        """End the wait of the queue's reader."""
         self.wakeup.notify()
 
 
@@ -97,7 +97,7 @@ cdef void finished(ClientRequest* request, ReplyStatus status, ReceivedFrame* fr
 
 
 cdef class EncodedRequest:
-    """A request's bytes from its header on, and in the end its reply. `tag` is the requester's."""
+    """A request's bytes after its head, and later its reply. `tag` is for the requester."""
 
     def __init__(self, NetworkClient client not None, ReplyQueue replies not None, tag=None):
         self.client = client
@@ -110,7 +110,7 @@ cdef class EncodedRequest:
 
     def submit(self, int node, int api_key, int api_version, bytes payload not None, timeout_ms: float,
                bint expects_reply=True) -> None:
-        """Sends `payload`, a header and a body, to a node's slot or to any (-1)."""
+        """Send `payload`, a header and a body, to a node's slot or to any node (-1)."""
         cdef ClientRequest* request = &self.reply.request
         if len(payload) < PAYLOAD_HEAD_BYTES:
             raise ValueError("a request without a header")
@@ -123,7 +123,7 @@ cdef class EncodedRequest:
         self.start(node, timeout_ms)
 
     def connect(self, int node, timeout_ms: float) -> None:
-        """Asks for nothing but a connection to a node, or to any; `node` is the one that stands."""
+        """Only connect to a node, or to any (-1). Afterwards `node` is the connected one."""
         self.reply.request.api_key = NO_API
         self.reply.parts[1].iov_len = 0
         self.start(node, timeout_ms)
@@ -150,7 +150,7 @@ cdef class EncodedRequest:
 
     @property
     def node(self) -> int:
-        """The slot that it went to, -1 while there is none."""
+        """The slot of the broker; -1 if none is chosen yet."""
         return self.reply.request.node
 
     @property
@@ -159,17 +159,17 @@ cdef class EncodedRequest:
 
     @property
     def frame(self) -> bytes | None:
-        """The response with its header, copied; None without one."""
+        """A copy of the response with its header; None if there is none."""
         if self.reply.frame == NULL:
             return None
         return PyBytes_FromStringAndSize(<char*>self.reply.frame.data, <Py_ssize_t>self.reply.frame.size)
 
     @property
     def body(self) -> int:
-        """Where the response begins in its frame, after its header."""
+        """Where the response begins in its frame, after the header."""
         return self.reply.body
 
     @property
     def failure(self) -> tuple[int, int, int]:
-        """Why the connection ended, where one did: FailureKind and what belongs to it."""
+        """Why the connection ended, if it did: FailureKind and its details."""
         return self.reply.failure.kind, self.reply.failure.detail, self.reply.failure.due

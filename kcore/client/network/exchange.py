@@ -48,7 +48,7 @@ MAX_ENCODINGS = 3
 
 
 class Question(NamedTuple):
-    """A request. `fields` may be a function of the version, which the caller may limit."""
+    """A request. `fields` may be a function of the version. The caller may limit the versions."""
 
     api: Api
     fields: Fields
@@ -57,7 +57,7 @@ class Question(NamedTuple):
     max_version: int | None = None
 
     def version_for(self, spoken: tuple[int, int] | None, server: str) -> int:
-        """The newest version that both sides support; the broker supports the range `spoken`."""
+        """Return the newest version that both sides support. The broker supports the range `spoken`."""
         api = self.api
         if spoken is None or spoken[0] > spoken[1]:
             raise UnsupportedByBroker(f"{server}: the broker does not support {api.name}")
@@ -71,7 +71,7 @@ class Question(NamedTuple):
         return version
 
     def encoded(self, version: int, client_id: str) -> bytes:
-        """The request's header and body."""
+        """Return the request's header and body."""
         fields = self.fields(version) if callable(self.fields) else self.fields
         return headers.encode_request(self.api, version, 0, client_id, fields)
 
@@ -108,7 +108,7 @@ class Exchange:
         self.node = ANY_NODE
 
     def start(self, node: int) -> None:
-        """Submits the request, or ends it at once if the broker cannot serve it."""
+        """Submit the request, or end it at once if the broker cannot serve it."""
         self.node = node
         if node == ANY_NODE or self._spoken_by(node) is None:
             self._request.connect(node, self._deadline_ms - now_ms())
@@ -135,7 +135,7 @@ class Exchange:
         self._request.submit(node, question.api.key, self._version, payload, timeout_ms, question.expects_reply)
 
     def on_reply(self) -> None:
-        """Handles the result of the last submission."""
+        """Handle the result of the last submission."""
         status = self._request.status
         is_connected = status == encoded_request.OK and self._version < 0
         has_changed = status == encoded_request.UNSUPPORTED_VERSION and self._encodings < MAX_ENCODINGS

@@ -1,4 +1,4 @@
-"""Why a request got no answer, in words: the engine's status and failure as one of the client's exceptions."""
+"""Converts the status and failure of a request to an exception of the client with a message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Failure = tuple[int, int, int]
 
 
 def failure_text(failure: Failure) -> str:
-    """The reason why a connection ended or could not be opened."""
+    """Return why a connection ended or could not be established."""
     kind, detail, due = failure
     if kind == ERRNO:
         return os.strerror(detail)
@@ -71,7 +71,7 @@ def api_name(key: int) -> str:
 
 
 def request_error(status: int, failure: Failure, server: str, api: str) -> ClientError:
-    """The exception of a request that did not end with the status OK."""
+    """Return the exception for a request that did not finish with the status OK."""
     if status == encoded_request.TIMED_OUT:
         return ClientTimeout(f"{server}: no response to {api} in time")
     if status == encoded_request.CLOSED:

@@ -1,4 +1,4 @@
-"""The addresses of a host, looked up without the GIL and without holding up whoever polls."""
+"""Host name lookups without the GIL that do not block the polling thread."""
 
 from libc.stdint cimport int32_t, uint32_t, uint8_t
 
@@ -8,7 +8,7 @@ cdef extern from "<sys/socket.h>" nogil:
     ctypedef uint32_t socklen_t
 
 cdef enum:
-    MAX_ADDRESSES = 16           # of one host; further ones are not tried
+    MAX_ADDRESSES = 16           # of one host; others are not tried
     ADDRESS_BYTES = 28           # a sockaddr_in6
 
 cdef struct Address:
@@ -18,21 +18,21 @@ cdef struct Address:
 cdef struct AddressList:
     Address[16] entries
     int32_t count
-    int32_t next_index           # which one is tried next
-    int error                    # getaddrinfo's, when there is none
+    int32_t next_index           # the next one to try
+    int error                    # getaddrinfo's error if there is none
 
-# A look-up on its way. Its asker and its thread each hold it; the last one frees it.
+# A running lookup. The connection and the lookup's thread hold it; the last release frees it.
 cdef struct NameLookup:
     char* host
     int32_t port
     int32_t holders
-    int32_t is_done              # `addresses` may be read once it is set
-    int wakeup                   # an eventfd of its own: to be watched by whoever waits
+    int32_t is_done              # atomic; `addresses` is valid once it is set
+    int wakeup                   # an eventfd, written when the lookup is done
     AddressList addresses
 
-# Numeric addresses need no look-up: False when `host` is none.
+# Fills in a numeric address, which needs no lookup. Returns False if `host` is not numeric.
 cdef bint resolve_numeric(const char* host, int32_t port, AddressList* addresses) noexcept nogil
-# Begins a look-up on a thread of its own; NULL without memory or descriptors.
+# Begins a lookup on a new thread. NULL if there is no memory, descriptor or thread.
 cdef NameLookup* lookup_begin(const char* host, int32_t port) noexcept nogil
-# Gives it up, done or not.
+# Releases a lookup, done or not.
 cdef void lookup_release(NameLookup* lookup) noexcept nogil

@@ -1,7 +1,7 @@
-"""Name resolution: numeric addresses on the spot, names by getaddrinfo(3) on a thread that lives for one look-up.
+"""Name resolution: numeric addresses at once, names with getaddrinfo(3) on a new thread for each lookup.
 
-The system's resolver blocks, at worst for as long as its servers are silent; so nobody ever waits for the thread: who is no
-longer interested lets go of the look-up, and the thread frees it when it is done. A connection has one look-up at a time.
+The system's resolver blocks, possibly until its servers time out. So nothing waits for the thread: a lookup that is no
+longer needed is released, and the thread frees it when it is done. A connection has one lookup at a time.
 """
 
 from libc.stdint cimport int32_t
@@ -49,7 +49,7 @@ cdef extern from "<pthread.h>" nogil:
 
 
 cdef int resolve(const char* host, int32_t port, int flags, AddressList* addresses) noexcept nogil:
-    """Fills in the list; 0 or getaddrinfo's error."""
+    """Fill in the list. Returns 0 or getaddrinfo's error."""
     cdef char[12] service
     cdef addrinfo hints
     cdef addrinfo* found = NULL
@@ -119,5 +119,5 @@ cdef void lookup_release(NameLookup* lookup) noexcept nogil:
 
 
 def lookup_error_text(int error) -> str:
-    """What getaddrinfo's error means, as the system says it."""
+    """Return the system's text for an error of getaddrinfo."""
     return (<bytes>gai_strerror(error)).decode(errors="replace")

@@ -1,7 +1,7 @@
-"""The connections of one client, behind one epoll.
+"""NetworkClient: the connections of one client, on one epoll.
 
-A node is a slot: -1 is none, the bootstrap servers have slots, and each broker gets one as metadata names it. Slots are
-never reused while the client lives; the address behind one may change.
+A node is a slot number. Bootstrap servers have slots, and each broker gets one when metadata names it. -1 is none.
+Slots are never reused during the client's lifetime. The address of a slot may change.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t
@@ -14,7 +14,7 @@ from kcore.transport.byte_stream cimport StreamFactory
 cdef enum:
     MAX_NODES = 4096             # slots of one client
 
-# What a driver does between two polls; answers when it wants its next turn (CLOCK_MONOTONIC, ns), INT64_MAX: when something happens.
+# A driver's step between two polls. Returns when its next turn is due (CLOCK_MONOTONIC, ns), INT64_MAX: after an event.
 ctypedef int64_t (*Turn)(void* driver, int64_t now_ns) noexcept nogil
 
 
@@ -31,22 +31,22 @@ cdef class NetworkClient:
     cdef StreamFactory streams
     cdef bytes versions_request
     cdef bytes fallback_request
-    cdef dict slots              # of nodes, by id
-    cdef set shared              # those of them that are bootstrap servers too
-    cdef object naming           # Python's lock while a node is named
+    cdef dict slots              # by node id
+    cdef set shared              # slots of brokers that are bootstrap servers, too
+    cdef object naming           # a Python lock, held while a node is added or moved
     cdef BrokerConnection** connections
     cdef int32_t connection_count
     cdef int epoll
     cdef int wakeup
-    # Under the lock: what came from other threads, and whether the poller has to be woken for it.
+    # Under the lock: submissions from other threads, and whether the poller must be woken for them.
     cdef pthread_mutex_t lock
     cdef RequestQueue inbox
     cdef bint is_sleeping
     cdef bint is_woken
     cdef bint is_closed
-    # The poller's.
+    # Used by the poller only.
     cdef RequestQueue unrouted   # requests to any node, while none is ready
-    cdef int64_t round           # counts the times that there were some
+    cdef int64_t round           # number of times that `unrouted` became non-empty
     cdef int32_t next_candidate
     cdef BrokerConnection* dirty
     cdef int64_t next_timer_ns
@@ -54,21 +54,22 @@ cdef class NetworkClient:
     cdef Turn turn
     cdef void* driver
 
-    # From any thread, GIL or not. Once the client is closed the request is finished here and now.
+    # From any thread, with or without the GIL. After the client is closed, the request is finished at once.
     cdef void submit(self, ClientRequest* request) noexcept nogil
     cdef void wake(self) noexcept nogil
-    # On the thread that polls.
+    # On the polling thread.
     cdef bint is_ready(self, int32_t node, int64_t now_ns) noexcept nogil         # connected, negotiated, able to take a request
-    cdef bint begin_connecting(self, int32_t node, int64_t now_ns) noexcept nogil # False while connections to it fail: it is connected to by itself then, and the driver gets a turn
-    # A response said so (throttle_time_ms): the node is not ready for so long, and the driver gets a turn afterwards (KIP-219).
+    # Returns False while connections to the node fail. It is then connected to later, and the driver gets a turn.
+    cdef bint begin_connecting(self, int32_t node, int64_t now_ns) noexcept nogil
+    # Applies a response's throttle_time_ms: the node is not ready for this time, then the driver gets a turn (KIP-219).
     cdef void throttle(self, int32_t node, int64_t now_ns, int32_t throttle_ms) noexcept nogil
-    cdef int32_t in_flight(self, int32_t node) noexcept nogil                     # submitted and not finished, inbox apart
+    cdef int32_t in_flight(self, int32_t node) noexcept nogil                     # unfinished, without the inbox
     cdef int16_t version_of(self, int32_t node, int16_t api_key, int16_t lowest, int16_t highest) noexcept nogil  # -1: none in common
     cdef Failure failure_of(self, int32_t node) noexcept nogil                    # why its last connection ended
     cdef void drive(self, Turn turn, void* driver) noexcept nogil
-    # Takes what was submitted, connects, sends, receives and finishes until something happened or the deadline.
+    # Handles submissions, connects, sends, receives and finishes, until an event or the deadline.
     cdef void poll(self, int64_t deadline_ns) noexcept nogil
-    # Finishes everything as closed; nobody polls any more.
+    # Finishes everything as closed. Nothing may poll afterwards.
     cdef void shut(self) noexcept nogil
 
     cdef void take_inbox(self, int64_t now_ns) noexcept nogil

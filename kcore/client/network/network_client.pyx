@@ -1,14 +1,14 @@
-"""NetworkClient: the connections of one client, driven by whoever polls.
+"""NetworkClient: the connections of one client, run by the thread that polls.
 
     submit (any thread) -> inbox -> a node's connection, or the least loaded one of any -> sent -> answered -> finish
                                      `poll`: inbox, the driver's turn, timers, sending, epoll, receiving
 
-A request to a node that cannot be reached fails when every address of the node was tried once; one to any node
-(NO_NODE) when every candidate was: brokers that metadata named, then bootstrap servers, in turn. Waiting for longer is the
-requester's decision; what it submits meanwhile waits out the broker's reconnect backoff.
+A request to a node that cannot be reached fails after every address of the node was tried once. A request to any node
+(NO_NODE) fails after every candidate was: the brokers from metadata, then the bootstrap servers, in turn. The requester
+decides whether to wait longer. Requests that it submits meanwhile wait for the broker's reconnect backoff.
 
-Concurrency: `submit`, `wake` and the methods of Python may be called from any thread; all else belongs to the one that polls.
-One lock, held for a few instructions: under it stand the inbox and what other threads see of a connection. The eventfd is
+Concurrency: any thread may call `submit`, `wake` and the Python methods. Everything else belongs to the polling thread.
+One lock, held for a few instructions, guards the inbox and the connection state that other threads read. The eventfd is
 written only while the poller sleeps.
 """
 
@@ -48,15 +48,15 @@ cdef extern from "<unistd.h>" nogil:
     int close_descriptor "close"(int descriptor)
 
 cdef enum:
-    EVENTS = 64                  # the most that one wait answers
+    EVENTS = 64                  # maximum number of events per epoll_wait
     NANOSECONDS_PER_MS = 1000000
     LONGEST_WAIT_MS = 86400000
 
-cdef uint64_t WAKEUP = <uint64_t>-1      # epoll's datum of the eventfd: no slot and generation make this
+cdef uint64_t WAKEUP = <uint64_t>-1      # epoll data of the eventfd; differs from all slots with generations
 
 
 cdef class NetworkClient:
-    """`bootstrap_servers` are pairs of host and port; times are in ms. Owned by whoever polls it, and closed by the same."""
+    """`bootstrap_servers` are pairs of host and port. Times are in ms. The thread that polls also closes it."""
 
     def __cinit__(self):
         self.epoll = self.wakeup = -1
@@ -123,7 +123,7 @@ cdef class NetworkClient:
             close_descriptor(self.epoll)
         pthread_mutex_destroy(&self.lock)
 
-    # --- nodes, from Python ----------------------------------------------------------------------------------------
+    # --- nodes; called from Python ---------------------------------------------------------------------------------
 
     cdef int32_t add_slot(self, str host, int port, bint is_bootstrap, bint is_apart) except -1:
         cdef int32_t slot = self.connection_count
@@ -142,15 +142,14 @@ cdef class NetworkClient:
         return slot
 
     def node_slot(self, int node_id) -> int:
-        """The slot of a broker that `set_node` named, else -1."""
+        """Return the slot of a broker known from `set_node`, else -1."""
         return self.slots.get(node_id, NO_NODE)
 
     def set_node(self, int node_id, str host, int port, bint is_apart=False) -> int:
-        """Says where a broker is; answers its slot. Another address counts from its next connection on.
+        """Set a broker's address and return its slot. A new address applies from the next connection on.
 
-        A broker that is a bootstrap server too shares that one's slot, and so its connection; not so one that is kept
-        apart, for requests whose answers take their time: brokers answer one after another, so that whatever may go to
-        any node would wait for them.
+        A broker that is also a bootstrap server shares its slot and connection, unless it `is_apart`. A node apart is
+        for requests whose responses take long. Brokers respond in order, so requests to any node would wait for them.
         """
         with self.naming:
             slot = self.slots.get(node_id)
@@ -166,7 +165,7 @@ cdef class NetworkClient:
         return slot
 
     def bootstrap_at(self, str host, int port) -> int:
-        """The slot of a bootstrap server that no broker has yet, or -1."""
+        """Return the slot of a bootstrap server that no broker uses yet, or -1."""
         cdef int32_t slot
         taken = set(self.slots.values())
         for slot in range(self.connection_count):
@@ -179,7 +178,7 @@ cdef class NetworkClient:
         cdef bytes name = encoded_host(host)
         cdef const char* address = name
         if slot in self.shared:
-            # The bootstrap server stays known where it was.
+            # Keep the bootstrap server under its address.
             self.shared.discard(slot)
             old_host, old_port = self.address(slot)
             self.add_slot(old_host, old_port, True, False)
@@ -189,7 +188,7 @@ cdef class NetworkClient:
             pthread_mutex_unlock(&self.lock)
 
     def versions(self, int slot) -> dict[int, tuple[int, int]] | None:
-        """The lowest and the highest version of each API that a broker spoke when it was last connected to."""
+        """Return the lowest and highest version of each API from the last connection to a broker; None: not known."""
         cdef BrokerConnection* connection = self.connections[self.checked(slot)]
         cdef VersionTable table
         cdef bint is_known
@@ -205,7 +204,7 @@ cdef class NetworkClient:
                 for key in range(MAX_APIS) if table.highest[key] >= table.lowest[key]}
 
     def version_range(self, int slot, int api_key) -> tuple[int, int] | None:
-        """Of one API; None while the broker's versions are not known, lowest > highest where it has none."""
+        """Return the version range of one API. None: not known yet. lowest > highest: not supported."""
         cdef BrokerConnection* connection = self.connections[self.checked(slot)]
         cdef bint is_known
         cdef int lowest = 0
@@ -220,7 +219,7 @@ cdef class NetworkClient:
         return (lowest, highest) if is_known else None
 
     def failure(self, int slot) -> tuple[int, int, int]:
-        """Why the last connection to a node ended, or could not be made: FailureKind and what belongs to it."""
+        """Return why the last connection or attempt ended: FailureKind and its details."""
         cdef BrokerConnection* connection = self.connections[self.checked(slot)]
         cdef Failure failure
         with nogil:
@@ -230,7 +229,7 @@ cdef class NetworkClient:
         return failure.kind, failure.detail, failure.due
 
     def readiness(self, int slot) -> tuple[bool, int]:
-        """Whether requests can be sent to a node, and how many attempts at a connection in a row have failed."""
+        """Return whether requests can be sent to a node, and the number of consecutive failed connection attempts."""
         cdef BrokerConnection* connection = self.connections[self.checked(slot)]
         cdef bint is_ready
         cdef int32_t refusals
@@ -243,7 +242,7 @@ cdef class NetworkClient:
 
     @property
     def node_count(self) -> int:
-        """How many slots there are."""
+        """Number of slots."""
         return self.connection_count
 
     def address(self, int slot) -> tuple[str, int]:
@@ -258,7 +257,7 @@ cdef class NetworkClient:
         return (<bytes>(<char*>host)).decode(), port
 
     def counts(self) -> dict[str, int]:
-        """What has passed since the client was made."""
+        """Return the counters of the client."""
         return {
             "connections": atomic_load_64(&self.counters.connections),
             "requests": atomic_load_64(&self.counters.requests),
@@ -275,13 +274,13 @@ cdef class NetworkClient:
         return slot
 
     def poll_for(self, timeout_ms: float) -> None:
-        """Polls on the calling thread, without the GIL, until something happened, at most so long."""
+        """Poll on the calling thread without the GIL, until an event, at most `timeout_ms`."""
         cdef int64_t deadline_ns = monotonic_ns() + <int64_t>(min(timeout_ms, LONGEST_WAIT_MS) * NANOSECONDS_PER_MS)
         with nogil:
             self.poll(deadline_ns)
 
     def close(self) -> None:
-        """Ends all connections and finishes every request as closed; the thread that polled has ended before."""
+        """Close all connections and finish every request as closed. The polling thread must have ended."""
         with nogil:
             self.shut()
 
@@ -403,7 +402,7 @@ cdef class NetworkClient:
         return best
 
     cdef int64_t route_unrouted(self, int64_t now_ns) noexcept nogil:
-        """Finds a connection for requests to any node; when it wants to look again by itself."""
+        """Route requests to any node. Returns when to try again."""
         cdef BrokerConnection* connection = self.least_loaded()
         cdef int64_t wait_until_ns = INT64_MAX
         cdef int32_t i
@@ -428,7 +427,7 @@ cdef class NetworkClient:
         return INT64_MAX
 
     cdef BrokerConnection* untried_candidate(self, int64_t now_ns, int64_t* wait_until_ns) noexcept nogil:
-        """The next one that these requests have not tried: a broker if one is known, else a bootstrap server."""
+        """Return the next candidate of this round: a broker if possible, else a bootstrap server; NULL if none."""
         cdef int32_t total = atomic_load_32(&self.connection_count)
         cdef BrokerConnection* connection
         cdef BrokerConnection* bootstrap = NULL
@@ -447,7 +446,7 @@ cdef class NetworkClient:
         return bootstrap
 
     cdef void finish_unrouted(self, ReplyStatus status, int64_t expired_ns) noexcept nogil:
-        """Finishes those whose deadline has passed at a time."""
+        """Finish the requests whose deadlines are not after `expired_ns`."""
         cdef RequestQueue waiting = queue_take(&self.unrouted)
         cdef ClientRequest* request = queue_pop(&waiting)
         while request != NULL:
@@ -469,7 +468,7 @@ cdef class NetworkClient:
         self.touched(connection)
 
     cdef void touched(self, BrokerConnection* connection) noexcept nogil:
-        """After anything was done with a connection: when it wants to be looked at, and whether it has to send."""
+        """Update the timer and the list of connections to flush, after any change of a connection."""
         cdef int64_t next_ns = connection.next_deadline_ns
         if is_in_setup(connection):
             next_ns = min(next_ns, connection.setup_deadline_ns)
@@ -485,7 +484,7 @@ cdef class NetworkClient:
             self.dirty = connection
 
     cdef void failed(self, BrokerConnection* connection, int64_t now_ns) noexcept nogil:
-        # What it finishes the driver may have waited for: it gets its turn before anybody sleeps.
+        # The driver may wait for the requests that this finishes. It gets a turn before the poller sleeps.
         self.happened = True
         if is_in_setup(connection):
             setup_failed(connection, now_ns)
@@ -496,12 +495,12 @@ cdef class NetworkClient:
         cdef Failure failure
         cdef bint is_sent = connection.state < CONNECTION_NEGOTIATING or connection_flush(connection, now_ns)
         if connection.has_finished_unanswered:
-            # The driver may have waited for just that: it gets its turn before anybody sleeps.
+            # The driver may have waited for this. It gets a turn before the poller sleeps.
             connection.has_finished_unanswered = False
             self.happened = True
         if is_sent:
             return
-        # What the broker answered before it closed counts still.
+        # Responses that the broker sent before it closed the connection still count.
         failure = connection.failure
         connection_receive(connection, now_ns)
         connection.failure = failure
@@ -540,7 +539,7 @@ cdef class NetworkClient:
     # --- the loop --------------------------------------------------------------------------------------------------
 
     cdef int64_t work(self, int64_t now_ns) noexcept nogil:
-        """All that can be done without waiting; when there is more."""
+        """Do everything that needs no waiting. Returns when there is more to do."""
         cdef int64_t next_ns = INT64_MAX
         self.take_inbox(now_ns)
         if self.turn != NULL:
@@ -554,7 +553,7 @@ cdef class NetworkClient:
         return min(next_ns, self.next_timer_ns)
 
     cdef bint fall_asleep(self) noexcept nogil:
-        """Whether there is nothing to do; then other threads write the eventfd from now on."""
+        """Return whether there is nothing to do. From then on, other threads write the eventfd."""
         cdef bint may_sleep
         pthread_mutex_lock(&self.lock)
         if self.is_woken:
@@ -603,7 +602,7 @@ cdef class NetworkClient:
             now_ns = monotonic_ns()
             for i in range(ready):
                 self.take_event(&events[i], now_ns)
-            # An interrupted wait is something that happened: the caller may have to handle a signal.
+            # Return after an interrupted wait, because the caller may have to handle a signal.
             if self.happened or ready < 0 or now_ns >= deadline_ns:
                 return
 
@@ -625,13 +624,13 @@ cdef class NetworkClient:
 
 
 cdef int timeout_ms(int64_t wait_ns) noexcept nogil:
-    """A wait in ms, rounded up: one that ended too early would begin again. At most a day."""
+    """Convert a wait to ms, rounded up, because a wait that ends too early would be repeated. At most a day."""
     cdef int64_t wait_ms = wait_ns // NANOSECONDS_PER_MS + (1 if wait_ns % NANOSECONDS_PER_MS else 0)
     return <int>wait_ms if wait_ms < LONGEST_WAIT_MS else LONGEST_WAIT_MS
 
 
 def encoded_host(host: str) -> bytes:
-    """A host's name as the system takes it."""
+    """Return a host name as bytes for the resolver."""
     name = host.encode("idna" if not host.isascii() else "ascii")
     if not 0 < len(name) < HOST_BYTES or b"\0" in name:
         raise ValueError(f"{host!r} is no name of a host")

@@ -1,4 +1,4 @@
-"""From a client's configuration to its NetworkClient."""
+"""Creates a NetworkClient from a client's configuration."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 def network_of(config: ClientConfig, streams: StreamFactory | None = None) -> NetworkClient:
-    """A NetworkClient as a producer's, a consumer's or an admin client's configuration wants it."""
+    """Return a NetworkClient with the settings of a producer, consumer or admin client."""
     servers = bootstrap_addresses(config.texts("bootstrap.servers"), config["client.dns.lookup"])
     return NetworkClient(servers, client_id=config["client.id"], streams=streams, **connection_settings(config))

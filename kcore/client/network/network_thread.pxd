@@ -1,4 +1,4 @@
-"""The thread that runs a client's network."""
+"""NetworkThread: the thread that runs a client's network."""
 
 from libc.stdint cimport int32_t
 from kcore.client.network.network_client cimport NetworkClient

@@ -1,7 +1,7 @@
-"""NetworkThread: runs a NetworkClient, and its driver's turns, until it is closed. It holds no GIL while it runs.
+"""NetworkThread: runs a NetworkClient and its driver until it is closed. It does not hold the GIL while it runs.
 
-It is one of Python's threads, so that debuggers and `py-spy` name it, and blocks all signals: they are the main thread's.
-An interpreter that ends while it runs ends it: it never asks for the GIL again.
+It is a Python thread, so that debuggers and `py-spy` can name it. It blocks all signals, which the main thread handles.
+When the interpreter exits, the process ends this thread, which never takes the GIL again.
 """
 
 from libc.stdint cimport INT64_MAX, int32_t
@@ -24,7 +24,7 @@ cdef class NetworkThread:
             raise RuntimeError("the network thread of a client is started once")
         self.is_started = True
         self.ended.acquire()
-        # Comes back once the thread needs the GIL no more: its beginning does.
+        # Released by the thread when it needs the GIL no more; only its start does.
         running = allocate_lock()
         running.acquire()
         start_new_thread(self.run, (running,))
@@ -32,7 +32,7 @@ cdef class NetworkThread:
             pass
 
     def run(self, running) -> None:
-        """The thread's own."""
+        """Internal. The thread's function."""
         cdef NetworkClient client = self.client
         running.release()
         try:
@@ -44,7 +44,7 @@ cdef class NetworkThread:
             self.ended.release()
 
     def close(self) -> None:
-        """Ends the thread, then the client: what is not answered is finished as closed, on the calling thread."""
+        """End the thread, then close the client. Unanswered requests finish as closed, on the calling thread."""
         atomic_store_32(&self.is_closing, 1)
         if self.is_started:
             with nogil:

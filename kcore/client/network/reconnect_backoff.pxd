@@ -1,8 +1,8 @@
-"""How long a broker is left alone after connections to it failed, and how long one may take to be made.
+"""Backoff between connection attempts to a broker, and the timeout of one attempt.
 
-Both double with every failure in a row up to a maximum, and vary by a fifth so that clients do not come back together
-(`reconnect.backoff.ms`, `reconnect.backoff.max.ms`; `socket.connection.setup.timeout.ms` and its maximum, KIP-601).
-Pure: the time is told, nothing waits.
+Both double with every consecutive failure up to a maximum, with a jitter of 20 % so that clients do not reconnect at
+the same time (`reconnect.backoff.ms`, `reconnect.backoff.max.ms`; `socket.connection.setup.timeout.ms` and its maximum,
+KIP-601). No clock: the caller passes the time.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -19,9 +19,9 @@ cdef struct BackoffSettings:
     int64_t setup_timeout_max_ns
 
 cdef struct ReconnectBackoff:
-    int32_t failures             # in a row, of connections
-    int32_t setup_failures       # in a row, of connections that never stood
-    int64_t not_before_ns        # when the next one may be tried
+    int32_t failures             # consecutive failed connections
+    int32_t setup_failures       # consecutive connections that failed during setup
+    int64_t not_before_ns        # time of the next attempt
     uint64_t chance
 
 

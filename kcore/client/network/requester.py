@@ -73,15 +73,15 @@ class Requester:
         return self.network.set_node(node.id, node.host, node.port)
 
     def keep_apart(self, node: Node) -> None:
-        """Gives an unknown node a connection that is not used for requests to any node."""
+        """Give an unknown node a connection that is not used for requests to any node."""
         self.network.set_node(node.id, node.host, node.port, is_apart=True)
 
     def server_at(self, slot: int) -> str:
-        """A node's address for messages."""
+        """Return a node's address for messages."""
         return written(*self.network.address(slot)) if slot != ANY_NODE else "the cluster"
 
     def versions_of(self, node: Node) -> dict[int, tuple[int, int]]:
-        """The APIs that a broker supports, by key. Connects if they are not known."""
+        """Return the APIs that a broker supports, by key. Connects if they are not known."""
         slot = self.slot_of(node)
         versions = self.network.versions(slot)
         if versions is None:
@@ -90,7 +90,7 @@ class Requester:
         return versions or {}
 
     def version_of(self, node: Node, api: Api) -> int:
-        """The version of an API's requests to a broker."""
+        """Return the version of an API's requests to a broker."""
         slot = self.slot_of(node)
         return Question(api, {}).version_for(self.versions_of(node).get(api.key), self.server_at(slot))
 
@@ -105,7 +105,7 @@ class Requester:
             raise request_error(connecting.status, connecting.failure, self.server_at(slot), "")
 
     def nobody_reached(self, status: int) -> ClientError:
-        """The error if no broker could be reached, with the failure of each."""
+        """Return the error if no broker could be reached, with the failure of each."""
         reasons = [
             (written(*self.network.address(slot)), failure)
             for slot in range(self.network.node_count)
@@ -131,7 +131,7 @@ class Requester:
         min_version: int | None = None,
         max_version: int | None = None,
     ) -> None:
-        """Sends a request to a node, or to any. `on_response` gets the response or the error, in `poll` or at once.
+        """Send a request to a node, or to any. `on_response` gets the response or the error, in `poll` or at once.
 
         If no response is expected (produce with acks=0), it gets neither, once the request is sent. `fields` may be a
         function of the version. The version limits default to those of the API.
@@ -174,9 +174,9 @@ class Requester:
         return queue
 
     def _wait(self, replies: ReplyQueue, timeout_ms: float) -> int:
-        """Waits for responses, at most `timeout_ms`, and calls back. Returns their number."""
+        """Wait for responses, at most `timeout_ms`, and call back. Returns their number."""
         if self._threaded:
-            # A response that is there already ends the wait.
+            # If there is a response already, the wait ends at once.
             replies.wait(timeout_ms)
             taken = replies.take()
         else:
@@ -188,11 +188,11 @@ class Requester:
         return len(taken)
 
     def turn(self, timeout_ms: float) -> int:
-        """Waits once, for responses to `send` or a wake-up of `replies`, and calls back. For busy threads."""
+        """Wait once, for responses to `send` or a wake-up of `replies`, and call back. For busy threads."""
         return self._wait(self.replies, timeout_ms)
 
     def poll(self, timeout_ms: float) -> int:
-        """Waits until a request of `send` is answered, at most `timeout_ms`, and calls back. Returns their number.
+        """Wait until a request of `send` is answered, at most `timeout_ms`, and call back. Returns their number.
 
         Without a network thread and without requests in flight it returns at once.
         """
@@ -205,7 +205,7 @@ class Requester:
         return pending - len(self._pending)
 
     def request(self, api: Api, fields: Fields, node: Node | None = None, timeout_ms: float | None = None) -> Message:
-        """Sends a request and waits for its response. Calls back for other responses meanwhile."""
+        """Send a request and wait for its response. Runs callbacks of other responses meanwhile."""
         outcome: list[tuple[Message | None, ClientError | None]] = []
 
         def on_response(response: Message | None, error: ClientError | None) -> None:
@@ -225,7 +225,7 @@ class Requester:
             del error
 
     def request_each(self, requests: Iterable[tuple[Node, Api, Fields]]) -> list[Message | ClientError]:
-        """Sends many requests, up to PIPELINED in flight. Returns the response or the error of each."""
+        """Send many requests, up to PIPELINED in flight. Returns the response or the error of each."""
         outcomes: dict[int, Message | ClientError] = {}
         replies = self._queue_of_caller()
         sent = 0
@@ -247,7 +247,7 @@ class Requester:
         return [outcomes[number] for number in range(sent)]
 
     def retrying(self, attempt: Callable[[], Result], timeout_ms: float | None = None) -> Result:
-        """Repeats an attempt after retriable errors, with growing pauses, until the timeout."""
+        """Repeat an attempt after retriable errors of brokers, with growing pauses, until the timeout."""
         deadline_ms = now_ms() + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
         backoff_ms = self.retry_backoff_ms
         retries = 0
@@ -262,18 +262,18 @@ class Requester:
             backoff_ms = min(backoff_ms * 2.0, self.retry_backoff_max_ms)
 
     def close(self) -> None:
-        """Ends the requests in flight with an error. A network thread must have ended before."""
+        """End the requests in flight with an error. A network thread must have ended before."""
         self.network.close()
         self.take_leavings()
 
     def take_leavings(self) -> None:
-        """Calls back for all requests that were in flight when the network was closed."""
+        """Run the callbacks of all requests that were in flight when the network was closed."""
         while taken := self.replies.take():
             _hand_out(taken)
 
 
 def _hand_out(taken: list[EncodedRequest]) -> None:
-    """Calls back for all requests, also after a callback fails. Raises the first failure at the end."""
+    """Run the callbacks of all requests, even if one fails. Raises the first failure at the end."""
     failures: list[BaseException] = []
     for request in taken:
         try:
@@ -285,7 +285,7 @@ def _hand_out(taken: list[EncodedRequest]) -> None:
 
 
 class Connecting:
-    """The completion of a connection attempt."""
+    """Completion of a connection attempt."""
 
     is_over = False
 

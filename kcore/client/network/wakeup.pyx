@@ -1,9 +1,9 @@
-"""Wakeup: an eventfd between a thread that waits and those that have something for it.
+"""Wakeup: an eventfd between a waiting thread and the threads that wake it.
 
-Unlike a condition variable it lets a signal end the wait, so that Ctrl-C works at once; who waits is the one to look, after
-each wait, whether what it waits for is there: a wake-up says only that something has changed.
+Unlike with a condition variable, a signal ends the wait, so Ctrl-C works at once. A wake-up only says that something
+has changed. The waiting thread must check its condition after each wait.
 
-Concurrency: set by any thread, GIL or not; waited on by one at a time.
+Concurrency: any thread may set it, with or without the GIL. One thread at a time may wait.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -18,7 +18,7 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     NANOSECONDS_PER_MS = 1000000
-    # A signal that comes just before the wait does not end it: so long at most goes by before Python sees to it.
+    # A signal just before the wait does not interrupt it. This limits the delay until Python handles the signal.
     LONGEST_WAIT_MS = 1000
 
 
@@ -49,7 +49,7 @@ cdef class Wakeup:
         watched.revents = 0
         ready = poll(&watched, 1, <int>wait_ms if wait_ms < LONGEST_WAIT_MS else LONGEST_WAIT_MS)
         if ready > 0:
-            # Read before it is reset: whoever sets it afterwards writes again.
+            # Read before the reset, so that a later `set` writes again.
             eventfd_read(self.descriptor, &word)
             atomic_store_32(&self.is_set, 0)
             return WAIT_WOKEN
@@ -58,12 +58,12 @@ cdef class Wakeup:
         return WAIT_TIMED_OUT
 
     def notify(self) -> None:
-        """Ends the wait of another thread, or the next one."""
+        """End the wait of another thread, or its next one."""
         with nogil:
             self.set()
 
     def wait_for(self, timeout_ms: float) -> bool:
-        """Waits without the GIL: True once it was set, False when the time is over. Signals are seen to meanwhile."""
+        """Wait without the GIL. Returns True after a wake-up, False after the timeout. Handles signals meanwhile."""
         cdef int64_t deadline_ns = monotonic_ns() + <int64_t>(min(timeout_ms, 1e12) * NANOSECONDS_PER_MS)
         cdef WaitOutcome outcome = WAIT_INTERRUPTED
         while outcome == WAIT_INTERRUPTED:

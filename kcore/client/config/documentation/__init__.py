@@ -1,6 +1,6 @@
-"""What each configuration of a client is for, in a sentence or two; a module for each table of keys.
+"""Descriptions of the clients' configurations, with one module per table of keys.
 
-A client is made without these texts: they are imported when someone asks for documentation.
+Clients do not need these texts. They are imported only for documentation.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ NOT_USED = "Not used here."
 
 
 def client_documentation(name: str, table: str, *, is_used: bool = True) -> str:
-    """The text of a configuration in one of TABLES; of one that is not used it says so."""
+    """Return the description of a configuration in one of TABLES. An unused one is marked as such."""
     text = texts(table)[name]
     return text if is_used else f"{text} {NOT_USED}"
 
 
 def texts(table: str) -> dict[str, str]:
-    """Every text of one of TABLES, by name."""
+    """Return all descriptions of one of TABLES, by name."""
     found: dict[str, str] = import_module(f"{__name__}.{table}").TEXTS
     return found

@@ -1,4 +1,4 @@
-"""What the keys of `admin_keys.py` are for."""
+"""Descriptions of the keys of `admin_keys.py`."""
 
 TEXTS = {
     "bootstrap.controllers": "Addresses of KRaft controllers to use in place of brokers.",

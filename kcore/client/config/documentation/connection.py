@@ -1,4 +1,4 @@
-"""What the keys of `connection_keys.py` are for."""
+"""Descriptions of the keys of `connection_keys.py`."""
 
 TEXTS = {
     "client.dns.lookup": (

@@ -1,4 +1,4 @@
-"""What the keys of `consumer_keys.py` are for."""
+"""Descriptions of the keys of `consumer_keys.py`."""
 
 TEXTS = {
     "allow.auto.create.topics": "Whether a subscription to a missing topic may create it, if the broker allows that.",

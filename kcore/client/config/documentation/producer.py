@@ -1,4 +1,4 @@
-"""What the keys of `producer_keys.py` are for."""
+"""Descriptions of the keys of `producer_keys.py`."""
 
 TEXTS = {
     "acks": (

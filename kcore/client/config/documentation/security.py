@@ -1,4 +1,4 @@
-"""What the keys of `security_keys.py` are for."""
+"""Descriptions of the keys of `security_keys.py`."""
 
 TEXTS = {
     "sasl.client.callback.handler.class": "Java callback handler of a SASL client.",
