@@ -1,16 +1,16 @@
-"""Brokers for tests: a real one in a process of its own, faults inside it, and a proxy with faults before any cluster.
+"""Brokers for tests: a real broker in its own process, faults inside it, and a fault proxy for any cluster.
 
     from kcore.testing import EmbeddedBroker
 
     with EmbeddedBroker(topics={"orders": 3}) as broker:
         ... broker.bootstrap_servers ...
 
-`EmbeddedBroker`   starts, stops, kills, pauses one broker (`embedded_broker.py`)
+`EmbeddedBroker`   starts, stops, kills and pauses one broker (`embedded_broker.py`)
 `FaultProxy`       a proxy between clients and any Kafka cluster (`fault_proxy/`)
-`pytest_plugin`    the fixtures; pytest loads it by itself where the package is installed
+`pytest_plugin`    the fixtures; pytest loads it automatically if the package is installed
 
-docs/testing.md shows all of it. Importing this package imports none of it: every pytest run of an environment that has
-the package installed imports it.
+See docs/testing.md. Importing this package imports none of its modules, because every pytest run in an environment with
+the package imports it.
 """
 
 from __future__ import annotations

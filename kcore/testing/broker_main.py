@@ -1,8 +1,8 @@
-"""What a forked process does to be a broker: `kcore.server.run`, and a thread that obeys its control channel.
+"""The main function of a forked broker process: `kcore.server.run`, plus a thread for the control channel.
 
-The first message back is ("started", what there is to say of it), or ("failed", why it could not start). Afterwards
-every message is a command to the broker's faults, and is answered (`fault_commands.py`). The channel's end says
-nothing: the fork server ends brokers whose EmbeddedBroker is gone.
+The first message on the channel is ("started", description) or ("failed", reason). After that, every received message
+is a fault command, and is answered (`fault_commands.py`). The end of the channel has no effect: the fork server ends
+brokers whose EmbeddedBroker is gone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ START_FAILED = 1
 
 
 def serve(properties: Mapping[str, str], control: Packets) -> int:
-    """Runs the broker until a signal ends it; answers the exit code of its process."""
+    """Run the broker until a signal ends it. Returns the exit code of the process."""
     from kcore.config.definition import ConfigException
     from kcore.server.run import run
 
@@ -39,7 +39,7 @@ def serve(properties: Mapping[str, str], control: Packets) -> int:
 
 
 def refusal(error: Exception) -> str:
-    """Why the broker did not start; errors in its properties name the argument that they came from."""
+    """Return why the broker did not start. Errors in its properties name the argument of EmbeddedBroker."""
     from kcore.config.definition import ConfigException
 
     if not isinstance(error, ConfigException):
@@ -48,7 +48,7 @@ def refusal(error: Exception) -> str:
 
 
 def description(started: StartedBroker) -> dict[str, object]:
-    """What an EmbeddedBroker knows of its broker."""
+    """Return the facts about the broker that EmbeddedBroker needs."""
     return {
         "broker_id": started.broker_id,
         "cluster_id": started.cluster_id,
@@ -59,7 +59,7 @@ def description(started: StartedBroker) -> dict[str, object]:
 
 
 def obey(broker: Broker, control: Packets) -> None:
-    """Carries out what comes, until the other end is closed."""
+    """Execute commands until the other end of the channel is closed."""
     while True:
         command = packets.receive_packet(control)
         if command is None:

@@ -1,9 +1,9 @@
-"""Producers and consumers of whichever client library the tests' environment has, connected to a test's broker.
+"""Creates producers and consumers of any installed client library, connected to a test's broker.
 
-`ProducerFactory` and `ConsumerFactory` are what the fixtures `kcli_producer` and `kcli_consumer` give. A client's own
-configuration is passed on as it is: as keywords (`linger_ms` becomes `linger.ms` for confluent-kafka), or as a mapping.
-Clients that are closed by a plain call are closed by the fixture; those of aiokafka live in an event loop and
-are the test's to start and stop (`async with`).
+The fixtures `kcli_producer` and `kcli_consumer` return `ProducerFactory` and `ConsumerFactory`. A client's own
+configuration is passed on unchanged, as keywords (`linger_ms` becomes `linger.ms` for confluent-kafka) or as a mapping.
+The fixture closes the clients, except those of aiokafka: these belong to an event loop, and the test starts and stops
+them (`async with`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 CONFLUENT, KAFKA_PYTHON, AIOKAFKA = "confluent-kafka", "kafka-python", "aiokafka"
-# Distribution -> the module to import; in the order in which one is chosen.
+# Distribution -> module to import, in order of preference.
 MODULES = {CONFLUENT: "confluent_kafka", KAFKA_PYTHON: "kafka", AIOKAFKA: "aiokafka"}
 FLUSH_TIMEOUT_S = 10.0
 
 
 class ClientMissing(ImportError):
-    """The client library that was asked for is not installed, or none is; the text says what to install."""
+    """The requested client library is not installed, or none is. The message names what to install."""
 
 
 def load_client(library: str) -> tuple[str, Any]:
-    """A library's name and module; the first that is installed when `library` is empty."""
+    """Return a library's name and module. If `library` is empty: the first one that is installed."""
     if library and library not in MODULES:
         raise ValueError(f"client library {library!r}: must be one of {', '.join(MODULES)}")
     for name in [library] if library else MODULES:
@@ -42,7 +42,7 @@ def load_client(library: str) -> tuple[str, Any]:
 
 
 class ClientFactory:
-    """What both have in common: the library, and the end of the clients made."""
+    """Common part of both factories: the library, and closing of the created clients."""
 
     def __init__(self, bootstrap_servers: str, library: str = "") -> None:
         self.bootstrap_servers = bootstrap_servers
@@ -50,7 +50,7 @@ class ClientFactory:
         self._closers: list[Callable[[], object]] = []
 
     def close(self) -> None:
-        """Closes the clients that can be closed by a plain call, last one first; the first failure is raised."""
+        """Close the clients that need no event loop, the last one first. Raises the first failure at the end."""
         failures: list[Exception] = []
         while self._closers:
             try:
@@ -62,10 +62,10 @@ class ClientFactory:
 
 
 class ProducerFactory(ClientFactory):
-    """Called, makes a producer."""
+    """Creates a producer when called."""
 
     def __call__(self, library: str = "", configuration: Mapping[str, Any] | None = None, **settings: Any) -> Any:
-        """A confluent_kafka.Producer, kafka.KafkaProducer or (not started) aiokafka.AIOKafkaProducer."""
+        """Return a confluent_kafka.Producer, kafka.KafkaProducer or aiokafka.AIOKafkaProducer (not started)."""
         name, module = load_client(library or self.library)
         if name == CONFLUENT:
             producer = module.Producer(dotted(self.bootstrap_servers, configuration, settings))
@@ -80,12 +80,12 @@ class ProducerFactory(ClientFactory):
 
 
 class ConsumerFactory(ClientFactory):
-    """Called with topics, makes a consumer of them that begins with their first record, in a group of its own."""
+    """Creates a consumer of topics when called. It reads from the first record, in a consumer group of its own."""
 
     def __call__(
         self, *topics: str, library: str = "", configuration: Mapping[str, Any] | None = None, **settings: Any
     ) -> Any:
-        """A subscribed confluent_kafka.Consumer, kafka.KafkaConsumer or (not started) aiokafka.AIOKafkaConsumer."""
+        """Return a confluent_kafka.Consumer, kafka.KafkaConsumer or aiokafka.AIOKafkaConsumer (not started)."""
         name, module = load_client(library or self.library)
         settings = {"group_id": f"group-{os.urandom(6).hex()}", "auto_offset_reset": "earliest", **settings}
         if name == CONFLUENT:
@@ -105,6 +105,6 @@ class ConsumerFactory(ClientFactory):
 def dotted(
     bootstrap_servers: str, configuration: Mapping[str, Any] | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """librdkafka's configuration. Entries of the mapping, with librdkafka's names, take precedence."""
+    """Return librdkafka's configuration. Entries of the mapping, with librdkafka's names, take precedence."""
     named = {name.replace("_", "."): value for name, value in settings.items()}
     return {"bootstrap.servers": bootstrap_servers, **named, **(configuration or {})}

@@ -1,4 +1,4 @@
-"""EmbeddedBroker: one real broker for a test, in a process of its own, on a free port of the loopback interface.
+"""EmbeddedBroker: one real broker for a test, in its own process, on a free port of the loopback interface.
 
     with EmbeddedBroker({"num.partitions": 3}, topics=["orders"]) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
@@ -6,14 +6,14 @@
         broker.kill()       # kill -9
         broker.start()      # on the same port and data
 
-It is the broker that `kcli server-start` runs, with the same defaults; nothing is mocked, and what it acknowledges is
-where its configuration says. Its data is in a temporary directory (`home_in_memory`), unless `data_dir` is given.
+It is the broker that `kcli server-start` runs, with the same defaults. Nothing is mocked. Its data is in a temporary
+directory (`home_in_memory`) unless `data_dir` is given.
 
-Nothing stays behind: `close`, the end of a `with` block and the end of the process end the broker and remove the
-temporary directory; so does the death of the process, even by SIGKILL (`fork_server.py`). Ports are free again at
-`close`; until then they stay the broker's own, also while it is down (`port_reservation.py`).
+Nothing is left behind: `close`, the end of a `with` block and the exit of the process end the broker and remove the
+temporary directory, even if the process is killed by SIGKILL (`fork_server.py`). Until `close`, ports stay reserved for
+the broker, even while it is down (`port_reservation.py`).
 
-Concurrency: one thread at a time may use an EmbeddedBroker; different ones are independent.
+Concurrency: one thread at a time may use an EmbeddedBroker. Several EmbeddedBrokers are independent.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ KEPT_LOG_BYTES = 1 << 20
 LOG_LOOK_INTERVAL_S = 0.005
 USUAL_TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/usr/tmp")
 MEMORY_FILE_SYSTEM = "/dev/shm"
-# A container's usual 64 MiB would be full after a few segments.
+# A container's default of 64 MiB would be full after a few segments.
 MIN_ROOM_IN_MEMORY_BYTES = 1 << 30
 
 
 class EmbeddedBroker:
-    """`properties` are broker configurations under Kafka's names; `topics` are created at the first start: names, or a
+    """`properties` are broker configurations with Kafka's names. `topics` are created at the first start: names, a
     mapping of names to numbers of partitions, or `NewTopic`s.
 
-    `in_process` runs it in threads of this process instead, for debuggers: that one cannot be killed or paused, and
-    logs to this process's stderr.
+    `in_process` runs the broker in threads of this process, for debuggers. It then cannot be killed or paused, and logs
+    to this process's stderr.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class EmbeddedBroker:
         self._kept_log = ""
         self._owner = os.getpid()
 
-    # What a test asks of it
+    # State
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of its first listener: what clients are given."""
+        """`host:port` of the first listener, for clients."""
         self._require_port()
         listener: str = self.started["listeners"][0]
         return listener.rpartition("://")[2]
@@ -120,7 +120,7 @@ class EmbeddedBroker:
 
     @property
     def data_dir(self) -> Path:
-        """The directory of its topics. A temporary one exists from `start` to `close`."""
+        """The directory of the broker's logs. A temporary one exists from `start` to `close`."""
         from pathlib import Path
 
         if self._given_data_dir is not None:
@@ -131,7 +131,7 @@ class EmbeddedBroker:
 
     @property
     def is_running(self) -> bool:
-        """False before `start`, after `stop` and `kill`, and when it died by itself."""
+        """False before `start`, after `stop` and `kill`, and after the broker died."""
         return self._host is not None and self._host.is_running()
 
     @property
@@ -139,7 +139,7 @@ class EmbeddedBroker:
         return self._is_paused
 
     def log(self) -> str:
-        """What it has written to stderr in all of its lives; of a closed one the last MiB."""
+        """Return the broker's stderr, from all its starts. After `close`: the last MiB."""
         if self._in_process:
             raise RuntimeError("a broker inside this process has no log: it writes to stderr")
         if self._directory is None:
@@ -151,7 +151,7 @@ class EmbeddedBroker:
             return ""
 
     def wait_for_log(self, text: str, timeout_s: float = LOG_TIMEOUT_S) -> None:
-        """Returns when the log has this text; a file gives no event to wait for, so it is looked at repeatedly."""
+        """Wait until the log contains a text. Polls the file, because files have no events. Raises AssertionError."""
         deadline = time.monotonic() + timeout_s
         while text not in (log := self.log()):
             if time.monotonic() > deadline:
@@ -160,7 +160,7 @@ class EmbeddedBroker:
 
     @property
     def faults(self) -> Faults:
-        """What it is to do wrong, until `faults.clear()` or its process ends."""
+        """Faults to inject, until `faults.clear()` or the end of the broker's process."""
         return Faults(RemoteFaults(self._command))
 
     def _command(self, *command: Any) -> Any:
@@ -169,16 +169,16 @@ class EmbeddedBroker:
             raise EmbeddedBrokerError("the broker is paused: call resume() first")
         return host.command(*command)
 
-    # Its life
+    # Starting and stopping
 
     def start(self) -> Self:
-        """Starts it, and returns when it serves; raises BrokerNotStarted with the reason and the end of its log."""
+        """Start the broker and wait until it serves. Raises BrokerNotStarted with the reason and the end of its log."""
         try:
             self._begin_start()
             return self._finish_start()
         except BaseException:
             if not self.started and self._host is not None:
-                self._leave()  # there is nothing that a later start could go on with
+                self._leave()  # a later start creates everything again
             raise
 
     def _begin_start(self) -> None:
@@ -211,19 +211,19 @@ class EmbeddedBroker:
         return self
 
     def stop(self) -> int:
-        """Has it shut down in good order (SIGTERM), waits until it has, and answers its exit code. Its data stays."""
+        """Shut the broker down cleanly (SIGTERM) and wait for it. Returns its exit code. The data stays."""
         host = self._running_host()
         if self._is_paused:
             self.resume()
         return host.stop(self.stop_timeout_s)
 
     def kill(self) -> None:
-        """kill -9: nothing is flushed, nothing is said, no connection is closed in good order. Its data stays."""
+        """kill -9: nothing is flushed, and no connection is closed cleanly. The data stays."""
         self._running_host().kill()
         self._is_paused = False
 
     def restart(self, *, kill: bool = False) -> Self:
-        """Ends it, in good order or by `kill`, and starts it again on the same ports and data."""
+        """Stop or kill the broker, and start it again on the same ports and data."""
         if kill:
             self.kill()
         else:
@@ -231,23 +231,23 @@ class EmbeddedBroker:
         return self.start()
 
     def pause(self) -> None:
-        """Stops it in its tracks (SIGSTOP) until `resume`: alive for the kernel, silent for its clients."""
+        """Suspend the broker's process (SIGSTOP) until `resume`. Connections stay open, but nothing is answered."""
         self._running_host().signal(signal.SIGSTOP)
         self._is_paused = True
 
     def resume(self) -> None:
-        """Lets it go on (SIGCONT)."""
+        """Continue a paused broker (SIGCONT)."""
         self._running_host().signal(signal.SIGCONT)
         self._is_paused = False
 
     def send_signal(self, number: int) -> None:
-        """Sends its process a signal that does not end it."""
+        """Send the broker's process a signal that does not end it."""
         self._running_host().signal(number)
 
     def close(self) -> None:
-        """Ends it and leaves nothing behind; a `data_dir` that was given stays, after a shutdown in good order."""
+        """End the broker and remove everything. With a `data_dir`, it is shut down cleanly, and the directory stays."""
         if self._host is None or self._owner != os.getpid():
-            return  # there is nothing yet, or it is that of the process from which this one was forked
+            return  # not started, or started by the process that this one was forked from
         try:
             if self._host.is_running():
                 if self._given_data_dir is not None or self._in_process:
@@ -310,7 +310,7 @@ class EmbeddedBroker:
         replication_factor: int = -1,
         config: Mapping[str, object] | None = None,
     ) -> str:
-        """Creates a topic and answers its name, made up where none is given; raises the broker's KafkaError."""
+        """Create a topic and return its name. Default: a random name. Raises the broker's KafkaError."""
         from kcore.client.admin.topics import NewTopic
 
         if name is None:
@@ -320,7 +320,7 @@ class EmbeddedBroker:
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Deletes a topic; raises the broker's KafkaError."""
+        """Delete a topic. Raises the broker's KafkaError."""
         from kcore.client.admin.results import raise_first
         from kcore.client.admin.topics import TopicAdmin
 
@@ -345,7 +345,7 @@ class EmbeddedBroker:
 
         return ClusterClient(self.bootstrap_servers, client_id="kcli-testing")
 
-    # What must be so
+    # Checks
 
     def _require_port(self) -> None:
         if not self.started:
@@ -369,7 +369,7 @@ class EmbeddedBroker:
 
 
 def start_all(*brokers: EmbeddedBroker) -> None:
-    """Starts several at once, and returns when all of them serve; when one cannot, the others are ended too."""
+    """Start several brokers at once and wait until all serve. If one fails, all others are closed."""
     begun = []
     try:
         for broker in brokers:
@@ -384,10 +384,11 @@ def start_all(*brokers: EmbeddedBroker) -> None:
 
 
 def home_in_memory() -> str | None:
-    """Where temporary directories are made: the memory file system, if it has room and nobody names another place.
+    """Return the directory for temporary directories: the memory file system if it has room, else None for the default.
 
-    Everything is written and synced as on a disk, and survives kill -9; but a sync does not wait for whoever else keeps
-    the disk busy, which is most of a start where tests run side by side. Nothing would outlive the test anyway.
+    Also None if the environment names a directory (TMPDIR). Everything is written and synced as on a disk, and survives
+    kill -9. But a sync does not wait for other users of the disk, which would be most of a start when tests run in
+    parallel. The data need not outlive the test.
     """
     import tempfile
 
@@ -404,7 +405,7 @@ def home_in_memory() -> str | None:
 
 
 def property_text(value: object) -> str:
-    """A configuration's value as a properties file has it."""
+    """Return a configuration value as in a properties file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):

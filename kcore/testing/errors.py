@@ -1,18 +1,18 @@
-"""What can go wrong with a broker that a test has started."""
+"""Errors of brokers that a test has started."""
 
 from __future__ import annotations
 
 
 class EmbeddedBrokerError(RuntimeError):
-    """Any of them."""
+    """Base class of these errors."""
 
 
 class BrokerNotStarted(EmbeddedBrokerError):
-    """The broker refused its configuration or its data, or did not come up in time; the text says which."""
+    """The broker rejected its configuration or data, or did not start in time. The message says which."""
 
 
 class BrokerDied(EmbeddedBrokerError):
-    """The broker's process ended although nobody asked it to."""
+    """The broker's process ended unexpectedly."""
 
 
 class BrokerStuck(EmbeddedBrokerError):

@@ -1,9 +1,9 @@
-"""The faults of a broker, as commands over its control channel: both ends of it.
+"""Fault commands over a broker's control channel: both ends.
 
     ("fault-add", what)  ("fault-remove", number)  ("fault-clear",)  ("fault-hits", number)
     ("fault-wait", number, hits, timeout_s)
 
-The answer is ("done", value), or ("refused", why).
+The answer is ("done", value) or ("refused", reason).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RemoteFaults:
-    """The tests' end: a FaultControl over `command`, which carries a command to the broker and answers its value."""
+    """The test's end: a FaultControl. `command` sends a command to the broker and returns the result."""
 
     def __init__(self, command: Callable[..., Any]) -> None:
         self._command = command
@@ -40,7 +40,7 @@ class RemoteFaults:
 
 
 def carry_out(broker: Broker, command: Message) -> Message:
-    """The broker's end."""
+    """The broker's end: execute a command and return the answer."""
     try:
         return ("done", value_of(broker, *command))
     except ValueError as error:

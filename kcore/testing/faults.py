@@ -1,4 +1,4 @@
-"""The faults of a broker or of a proxy, as a test uses them.
+"""Faults of a broker or of a fault proxy, for tests.
 
 broker.faults.add(api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=3)
 broker.faults.delay(200, api="Fetch", probability=0.1, seed=7)
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     class FaultControl(Protocol):
-        """Whoever has the faults: a broker's process, or a proxy."""
+        """Where the faults are applied: a broker's process, or a proxy."""
 
         def add(self, what: dict[str, Any]) -> int: ...
         def remove(self, number: int) -> None: ...
@@ -28,7 +28,7 @@ WAIT_TIMEOUT_S = 30.0
 
 
 class FaultHandle:
-    """A fault that was made; leaving a `with` block over it removes it."""
+    """A fault. As a context manager it removes the fault at the end."""
 
     def __init__(self, control: FaultControl, number: int) -> None:
         self._control = control
@@ -36,15 +36,15 @@ class FaultHandle:
 
     @property
     def hits(self) -> int:
-        """How often it has struck; 0 once it was removed."""
+        """How often the fault was applied; 0 after it is removed."""
         return self._control.hits(self._number)
 
     def wait(self, hits: int = 1, timeout_s: float = WAIT_TIMEOUT_S) -> bool:
-        """Returns when it has struck so often; False when that was not so in time."""
+        """Wait until the fault was applied `hits` times. Returns False after the timeout."""
         return self._control.wait(self._number, hits, timeout_s)
 
     def remove(self) -> None:
-        """Ends it; what it has struck already stays struck."""
+        """Remove the fault. Effects that it already had stay."""
         self._control.remove(self._number)
 
     def __enter__(self) -> Self:
@@ -55,30 +55,30 @@ class FaultHandle:
 
 
 class Faults:
-    """Makes faults. Every method takes what `add` takes besides what it names; docs/testing.md lists it.
+    """Adds faults. Every method also accepts the arguments of `add`; docs/testing.md lists them.
 
-    The first fault made that is meant for a request and strikes decides about it.
+    If several faults match a request, the one that was added first and applies to it decides.
     """
 
     def __init__(self, control: FaultControl) -> None:
         self._control = control
 
     def add(self, **what: Any) -> FaultHandle:
-        """Makes one; ValueError says what about it cannot be."""
+        """Add a fault. Raises ValueError if its arguments are invalid."""
         return FaultHandle(self._control, self._control.add(what))
 
     def delay(self, delay_ms: int, *, jitter_ms: int = 0, **what: Any) -> FaultHandle:
-        """Holds answers back for `delay_ms`, and up to `jitter_ms` more."""
+        """Delay responses by `delay_ms`, plus up to `jitter_ms`."""
         return self.add(delay_ms=delay_ms, jitter_ms=jitter_ms, **what)
 
     def drop(self, **what: Any) -> FaultHandle:
-        """Leaves requests without an answer."""
+        """Leave requests without a response."""
         return self.add(drop=True, **what)
 
     def disconnect(self, after_bytes: int = 0, **what: Any) -> FaultHandle:
-        """Ends connections after so many bytes of an answer, its length's four among them."""
+        """Close connections after this many bytes of a response, including its four bytes of length."""
         return self.add(after_bytes=after_bytes, **what)
 
     def clear(self) -> None:
-        """Ends all faults, and the connections of what was left without an answer."""
+        """Remove all faults, and close the connections with unanswered requests."""
         self._control.clear()

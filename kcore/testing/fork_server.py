@@ -1,21 +1,21 @@
-"""The process that brokers for tests are forked from: one for each process of tests, made at its first broker.
+"""The process that test brokers are forked from: one per test process, started with the first broker.
 
-It is a fresh interpreter with one thread that has imported the broker, so that a fork is safe whatever threads the
-tests run, and a broker starts without importing anything. What first requests need is imported while nothing else is
-to be done.
+It is a fresh interpreter with one thread that has imported the broker. So a fork is safe whatever threads the tests
+run, and a broker starts without imports. Modules that first requests need are imported while the process is idle.
 
-    requests   the tests' process hands over lifelines: (temporary directory or None,)
-    lifeline   one for each EmbeddedBroker, which asks here for all that concerns its process:
+    requests   the test process sends a lifeline for each EmbeddedBroker: (temporary directory or None,)
+    lifeline   one per EmbeddedBroker, for all commands about its process:
                ("start", number, properties, log path) with the broker's end of its control channel;
                ("signal", number), answered by ("signalled",) unless the signal ends the process;
-               ("look",), answered by ("looked",). Its end is told once, by ("exited", number, code)
+               ("look",), answered by ("looked",). Its end is reported once, by ("exited", number, code)
 
-Nothing is left behind, whatever dies: a lifeline that is closed takes its broker with it (SIGKILL) and the temporary
-directory; the end of `requests` takes all of them and this process; and when this process is killed the kernel kills
-the brokers (PR_SET_PDEATHSIG). Only a machine on which all of them are killed at the same moment keeps a directory.
-It has a session of its own, so that Ctrl-C reaches the tests alone, which then end their brokers in their own order.
+Nothing is left behind, whichever process dies. When a lifeline is closed, its broker is killed (SIGKILL) and its
+temporary directory removed. When `requests` is closed, this happens for all lifelines, and this process exits. When
+this process is killed, the kernel kills the brokers (PR_SET_PDEATHSIG). A directory is left only if the test process
+and this process are killed at the same moment. This process has its own session, so that Ctrl-C reaches only the
+tests, which then end their brokers in order.
 
-`main` runs with sys.path as its launcher has it and without `site` (`fork_server_client.py`).
+`main` runs with sys.path set by its launcher and without `site` (`fork_server_client.py`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WAKEUP_BYTES = 512
 
 
 class SupervisedBroker:
-    """One EmbeddedBroker's place here: it has a process from each start to its end, and a directory all the while."""
+    """The broker of one EmbeddedBroker: a process from each start to its end, and a directory for the whole time."""
 
     __slots__ = ("directory", "lifeline", "pid", "start_number", "stopped")
 
@@ -55,7 +55,7 @@ class SupervisedBroker:
         self.stopped = False
 
     def signal(self, number: int) -> None:
-        """Sends it; what stops or continues the process is answered when it has."""
+        """Send a signal. SIGSTOP and SIGCONT are answered after they took effect."""
         if self.pid:
             os.kill(self.pid, number)
         if number in (signal.SIGSTOP, signal.SIGCONT):
@@ -65,7 +65,7 @@ class SupervisedBroker:
             self.tell("signalled")
 
     def _await_state(self, stopped: bool) -> None:
-        """A process that is to stop has not yet when kill(2) returns."""
+        """Wait until the process has stopped or continued; kill(2) returns earlier."""
         if not self.pid or self.stopped == stopped:
             return
         _, status = os.waitpid(self.pid, os.WUNTRACED if stopped else os.WCONTINUED)
@@ -89,10 +89,10 @@ class SupervisedBroker:
         try:
             packets.send_packet(self.lifeline, message)
         except OSError:
-            return  # nobody is there any more: the poll will say so
+            return  # the other end is closed, which the poll will report
 
     def remove(self) -> None:
-        """Its end: no process, no directory."""
+        """Kill the process and remove the directory."""
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
@@ -105,7 +105,7 @@ class SupervisedBroker:
 
 
 class ForkServer:
-    """The loop: lifelines, deaths of children, and imports while it is idle."""
+    """The event loop: lifelines, exits of children, and imports while it is idle."""
 
     def __init__(self, requests: Packets) -> None:
         self._requests = requests
@@ -121,7 +121,7 @@ class ForkServer:
         self._preloads: Iterator[None] | None = preloads()
 
     def serve(self) -> None:
-        """Until the tests' process has gone."""
+        """Run until the test process has gone."""
         try:
             while True:
                 ready = self._poll.poll(None if self._preloads is None else PRELOAD_AFTER_MS)
@@ -146,7 +146,7 @@ class ForkServer:
             self._preloads = None
 
     def _adopt(self) -> bool:
-        """Takes a new lifeline; False when the tests' process has gone."""
+        """Accept a new lifeline. Returns False if the test process has gone."""
         message, descriptors = packets.receive_packet_and_descriptors(self._requests)
         if message is None:
             return False
@@ -200,7 +200,7 @@ class ForkServer:
 
 
 def become_broker(parent: int, control: int, log_path: str) -> None:
-    """In the child: nothing of the fork server is left, descriptor 3 is the control channel, stderr the log."""
+    """In the child: drop the fork server's state, make descriptor 3 the control channel, and stderr the log."""
     from kcore.platform.process import set_process_name, signal_when_parent_dies
 
     signal_when_parent_dies(signal.SIGKILL)
@@ -216,13 +216,13 @@ def become_broker(parent: int, control: int, log_path: str) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends a child without what an interpreter does at its end: that belongs to the process it was forked from."""
+    """Exit a child without the interpreter's exit handlers, which belong to the fork server."""
     sys.stderr.flush()
     os._exit(code)
 
 
 def preloads() -> Iterator[None]:
-    """Imports, step by step, what a running broker imports when it first needs it."""
+    """Import, step by step, the modules that a running broker imports on first use."""
     from kcore.protocol import apis as protocol
     from kcore.server import apis
     from kcore.testing import fault_commands  # noqa: F401
@@ -240,7 +240,7 @@ def preloads() -> Iterator[None]:
 
 
 def load_broker() -> None:
-    """What every start needs."""
+    """Import what every start needs."""
     import _sqlite3  # noqa: F401
 
     import kcore.config.broker
@@ -260,7 +260,7 @@ def load_broker() -> None:
 
 
 def main(requests: int) -> None:
-    """Serves the process that holds the other end of `requests`."""
+    """Serve the process that holds the other end of `requests`."""
     from kcore.platform.process import set_process_name
 
     set_process_name("kcli-forkserver")

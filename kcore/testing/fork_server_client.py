@@ -1,7 +1,8 @@
-"""The tests' side of the fork server: launches it at the first broker, and speaks to it over a lifeline a broker.
+"""The test process's side of the fork server: launches it, and communicates over one lifeline per broker.
 
-One fork server serves a process. A child that is forked from that process has none, lets go of its parent's lifelines,
-which would otherwise outlive the parent in it, and launches its own fork server when it starts a broker.
+There is one fork server per process. A child that is forked from a test process closes its copies of the parent's
+lifelines, because they would keep them open after the parent's death. It launches its own fork server when it starts a
+broker.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
 
-# Neither `site` nor the environment's variables: the paths are those of this process, whichever way it came by them.
+# Without `site` and environment variables: the import paths are passed as arguments.
 BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     "from kcore.testing.fork_server import main; sys.exit(main(int(sys.argv[1])))"
@@ -32,11 +33,11 @@ SHOWN_ERROR_CHARACTERS = 4_000
 
 
 class ForkServerError(RuntimeError):
-    """The process that brokers are forked from could not be launched, or has died; the text has its last words."""
+    """The fork server could not be launched, or has died. The message has the end of its stderr."""
 
 
 class Lifeline:
-    """What one EmbeddedBroker holds on to its process by: closing it ends the process and removes the directory."""
+    """The handle of one EmbeddedBroker on its process. Closing it ends the process and removes the directory."""
 
     __slots__ = ("__weakref__", "_end", "_exit_codes", "_server", "_starts")
 
@@ -48,7 +49,7 @@ class Lifeline:
         _lifelines.add(self)
 
     def start(self, properties: Mapping[str, str], log_path: str) -> Packets:
-        """Forks a broker; answers the control channel, over which it will say that it has started."""
+        """Fork a broker. Returns the control channel, on which the broker reports its start."""
         mine, theirs = packets.packet_pair()
         self._starts += 1
         self._exit_codes.clear()
@@ -63,18 +64,18 @@ class Lifeline:
         return mine
 
     def signal(self, number: int) -> None:
-        """Sends a signal that does not end the process; returns when it has had its effect."""
+        """Send a signal that does not end the process, and wait until it has taken effect."""
         self._send("signal", int(number))
         while self._receive(None)[0] != "signalled":
             continue
 
     def end(self, number: int, timeout_s: float | None) -> int | None:
-        """Sends a signal that ends the process, and answers its exit code; None when it still lives at the timeout."""
+        """Send a signal that ends the process. Returns the exit code; None if it is still alive after the timeout."""
         self._send("signal", int(number))
         return self.wait(timeout_s)
 
     def wait(self, timeout_s: float | None) -> int | None:
-        """The exit code of the process, once it has ended; None when it still lives at the timeout."""
+        """Wait for the end of the process. Returns the exit code; None if it is still alive after the timeout."""
         import time
 
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -87,7 +88,7 @@ class Lifeline:
         return self._exit_codes.pop()
 
     def has_ended(self) -> bool:
-        """Whether the process has ended; `wait` then answers its code at once."""
+        """Return whether the process has ended. If so, `wait` returns its exit code at once."""
         self._send("look")
         while self._receive(None)[0] != "looked":
             continue
@@ -107,7 +108,7 @@ class Lifeline:
             self._end.settimeout(None)
         if message is None:
             raise self._server.gone()
-        # What is told of an earlier process was not waited for then: Ctrl-C came first.
+        # An exit of an earlier process may arrive late, if Ctrl-C interrupted the wait for it.
         if message[0] == "exited" and message[1] == self._starts:
             self._exit_codes.append(message[2])
         return message
@@ -117,7 +118,7 @@ class Lifeline:
 
 
 class ForkServerClient:
-    """The fork server of this process."""
+    """The connection to this process's fork server."""
 
     def __init__(self) -> None:
         import subprocess
@@ -147,7 +148,7 @@ class ForkServerClient:
         return self._process.pid
 
     def lifeline(self, directory: str | None) -> Lifeline:
-        """A new one; `directory` is removed when it is closed, or when this process ends."""
+        """Create a lifeline. `directory` is removed when it is closed, or when this process ends."""
         mine, theirs = packets.packet_pair()
         try:
             packets.send_packet(self._requests, (directory,), [theirs.fileno()])
@@ -159,7 +160,7 @@ class ForkServerClient:
         return Lifeline(mine, self)
 
     def gone(self) -> ForkServerError:
-        """That it is, with what it has written to stderr: a traceback, when it could not be launched."""
+        """Return the error that the fork server has died, with its stderr, for example a traceback."""
         said = ""
         if not self._errors.closed:
             self._process.wait(LEAVE_TIMEOUT_S)
@@ -171,18 +172,18 @@ class ForkServerClient:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """Ends it, with every broker that still runs, and waits until they are gone."""
+        """End the fork server with all running brokers, and wait for it."""
         self._requests.close()
         self._errors.close()
         self._process.wait(LEAVE_TIMEOUT_S)
 
     def let_go(self) -> None:
-        """In a forked child: the fork server is the parent's."""
+        """In a forked child: release the fork server, which belongs to the parent."""
         self._requests.close()
 
 
 def import_paths() -> list[str]:
-    """sys.path for the fork server: this process's, and first of all where this package was found."""
+    """Return sys.path for the fork server: the directory of this package, then this process's paths."""
     import kcore
 
     assert kcore.__file__ is not None
@@ -201,7 +202,7 @@ _lifelines: weakref.WeakSet[Lifeline] = weakref.WeakSet()
 
 
 def fork_server() -> ForkServerClient:
-    """This process's fork server, launched when there is none (yet, or any more)."""
+    """Return this process's fork server, launching one if there is none or it has died."""
     global _client
     with _lock:
         if _client is None or not _client.is_alive():
@@ -212,7 +213,7 @@ def fork_server() -> ForkServerClient:
 
 
 def close_fork_server() -> None:
-    """Ends this process's fork server, if it has one, and every broker with it."""
+    """End this process's fork server, if it has one, and all its brokers."""
     global _client
     with _lock:
         client, _client = _client, None

@@ -1,6 +1,6 @@
-"""What runs an EmbeddedBroker's broker: a process forked for it, or threads of this process.
+"""Hosts run the broker of an EmbeddedBroker: in a forked process, or in threads of this process.
 
-A host starts, ends and signals; it knows nothing of ports, directories and topics.
+A host starts, stops and signals a broker. It does not handle ports, directories and topics.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kcore.testing.fork_server_client import Lifeline
 
     class Host(Protocol):
-        """`start` only asks for it: `await_start` answers what there is to say of the broker, or raises."""
+        """`start` begins the start. `await_start` returns the broker's description, or raises BrokerNotStarted."""
 
         def start(self, properties: Mapping[str, str], log_path: str) -> None: ...
         def await_start(self, timeout_s: float) -> dict[str, Any]: ...
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ProcessHost:
-    """A process of its own, forked from the fork server; `directory` goes when this is closed, or this process dies."""
+    """A process forked from the fork server. `directory` is removed on `close`, or when this process dies."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -48,7 +48,7 @@ class ProcessHost:
                 self._control = self._lifeline.start(properties, log_path)
                 return
             except ForkServerError:
-                self._lifeline.close()  # somebody has killed the fork server: there will be a new one
+                self._lifeline.close()  # the fork server was killed: launch another one
         self._lifeline = fork_server().lifeline(self._directory)
         self._control = self._lifeline.start(properties, log_path)
 
@@ -101,7 +101,7 @@ class ProcessHost:
         self._open_lifeline().signal(number)
 
     def command(self, *command: Any) -> Any:
-        """Has the broker's process carry it out; what it raises there as ValueError is raised here."""
+        """Execute a command in the broker's process. Raises ValueError if it raises that there."""
         control = self._open_control()
         try:
             packets.send_packet(control, command)
@@ -138,7 +138,7 @@ class ProcessHost:
 
 
 class ThreadHost:
-    """Threads of this process: for a debugger or a coverage run. It cannot be killed, paused, or outlive a crash."""
+    """Threads of this process, for debuggers and coverage. It cannot be killed or paused."""
 
     def __init__(self) -> None:
         self._broker: Broker | None = None

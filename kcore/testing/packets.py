@@ -1,10 +1,10 @@
-"""Messages between a test's process, the fork server and its brokers: one a packet, over Unix sockets (SEQPACKET).
+"""Messages between a test process, the fork server and its brokers: one per packet, over Unix sockets (SEQPACKET).
 
-A message is a tuple of plain values in the form of `marshal`: all of them run the same interpreter and trust each
-other, and no side has to import anything for it. Descriptors travel beside a message (SCM_RIGHTS). The sockets are
-those of `_socket`: the module `socket` would cost a start several milliseconds.
+A message is a tuple of plain values, encoded by `marshal`: all processes run the same interpreter and trust each other,
+and `marshal` needs no imports. File descriptors are sent with a message (SCM_RIGHTS). The module `_socket` is used,
+because importing `socket` would add several milliseconds to a start.
 
-Bound: a packet has at most MAX_PACKET_BYTES, which is below what the kernel lets a sender queue by default.
+Limit: a packet has at most MAX_PACKET_BYTES, which is below the kernel's default send buffer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Message: TypeAlias = tuple[Any, ...]
 
-# One end of such a connection.
+# One end of a connection.
 Packets = _socket.socket
 MAX_PACKET_BYTES = 128 * 1024
 MAX_DESCRIPTORS = 4
@@ -38,17 +38,17 @@ DESCRIPTOR_BYTES = 4
 
 
 def packet_pair() -> tuple[Packets, Packets]:
-    """Two connected ends, neither of which survives an exec."""
+    """Return two connected ends. Both are closed on exec."""
     return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC)
 
 
 def adopt(descriptor: int) -> Packets:
-    """The end whose descriptor was handed over."""
+    """Return the end for a received descriptor."""
     return Packets(AF_UNIX, SOCK_SEQPACKET, 0, descriptor)
 
 
 def send_packet(end: Packets, message: Message, descriptors: Sequence[int] = ()) -> None:
-    """Raises OSError when nobody is at the other end, ValueError when the message is too large."""
+    """Send a message. Raises OSError if the other end is closed, ValueError if the message is too large."""
     data = marshal.dumps(message)
     if len(data) > MAX_PACKET_BYTES:
         raise ValueError(f"a message of {len(data)} bytes does not fit into a packet of {MAX_PACKET_BYTES}")
@@ -60,7 +60,7 @@ def send_packet(end: Packets, message: Message, descriptors: Sequence[int] = ())
 
 
 def receive_packet(end: Packets, flags: int = 0) -> Message | None:
-    """The next message; None when the other end is closed, or its process gone."""
+    """Return the next message; None if the other end is closed."""
     try:
         data = end.recv(MAX_PACKET_BYTES, flags)
     except ConnectionResetError:
@@ -69,7 +69,7 @@ def receive_packet(end: Packets, flags: int = 0) -> Message | None:
 
 
 def receive_packet_and_descriptors(end: Packets) -> tuple[Message | None, list[int]]:
-    """The same, with the descriptors that came along; they are this process's to close."""
+    """Like `receive_packet`, with the received descriptors, which the caller must close."""
     data, ancillary, _, _ = end.recvmsg(MAX_PACKET_BYTES, CMSG_SPACE(MAX_DESCRIPTORS * DESCRIPTOR_BYTES))
     descriptors = [
         int.from_bytes(rights[position : position + DESCRIPTOR_BYTES], sys.byteorder)

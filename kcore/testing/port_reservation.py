@@ -1,7 +1,7 @@
-"""Ports that stay a broker's own while it is down.
+"""Reserves ports for a broker, also while it is down.
 
-A socket that is bound with SO_REUSEADDR and never listens keeps the kernel from giving its port to anybody who asks for
-a free one, lets a broker that names the port listen there, and has whoever connects while none does refused.
+A socket that is bound with SO_REUSEADDR and never listens has three effects: the kernel does not assign its port as a
+free port, a broker can still listen on this port, and connections are refused while none does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ FREE = "0"
 
 
 class PortReservation:
-    """Takes a free port for every listener that names port 0; `close` gives them back."""
+    """Reserves a free port for every listener with port 0. `close` releases the ports."""
 
     def __init__(self, listeners: str) -> None:
         self._sockets: list[socket] = []
@@ -37,6 +37,6 @@ class PortReservation:
         return int(held.getsockname()[1])
 
     def close(self) -> None:
-        """Gives the ports back."""
+        """Release the ports."""
         while self._sockets:
             self._sockets.pop().close()

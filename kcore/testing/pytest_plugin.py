@@ -1,15 +1,14 @@
-"""The pytest plugin `kcli`: fixtures that give a test a real broker. pytest loads it where the package is installed.
+"""The pytest plugin `kcli`: fixtures with a real broker. pytest loads it if the package is installed.
 
     def test_orders_arrive(kcli_topic, kcli_producer, kcli_consumer):
         producer = kcli_producer()
         ...
 
-Every pytest-xdist worker has a broker of its own, since it is a process of its own. Scope and properties of the shared
-broker are options of the ini file (`kcli_broker_scope`, `kcli_broker_properties`); the fixtures are listed in
-docs/testing.md.
+Every pytest-xdist worker is a process and has its own broker. Scope and properties of the shared broker are ini options
+(`kcli_broker_scope`, `kcli_broker_properties`). docs/testing.md lists the fixtures.
 
-All pytest runs of the environment import this module, also those that use nothing of it: it imports nothing that pytest
-has not imported already.
+All pytest runs in the environment import this module, even if they do not use it. So it imports only what pytest has
+imported already.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     BrokerFactory = Callable[..., EmbeddedBroker]
 
-# The instance of kcli_broker that lives.
+# The current kcli_broker.
 SHARED_BROKER: pytest.StashKey[EmbeddedBroker] = pytest.StashKey()
 BROKER_FIXTURES = frozenset(("kcli_broker", "kcli_broker_factory"))
 SCOPES = ("function", "class", "module", "package", "session")
@@ -58,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def broker_scope(fixture_name: str, config: pytest.Config) -> str:
-    """The scope of kcli_broker, as the ini file has it."""
+    """Return the scope of kcli_broker from the ini file."""
     scope = str(config.getini("kcli_broker_scope")).strip()
     if scope not in SCOPES:
         raise pytest.UsageError(f"kcli_broker_scope = {scope}: must be one of {', '.join(SCOPES)}")
@@ -66,7 +65,7 @@ def broker_scope(fixture_name: str, config: pytest.Config) -> str:
 
 
 def broker_properties(config: pytest.Config) -> dict[str, str]:
-    """The broker configurations of the ini file."""
+    """Return the broker configurations from the ini file."""
     properties = {}
     for line in config.getini("kcli_broker_properties"):
         name, separator, value = line.partition("=")
@@ -78,9 +77,9 @@ def broker_properties(config: pytest.Config) -> dict[str, str]:
 
 @pytest.fixture(scope=broker_scope)  # type: ignore[arg-type]
 def kcli_broker(pytestconfig: pytest.Config) -> Iterator[EmbeddedBroker]:
-    """A running broker that tests share: one a session, unless kcli_broker_scope says otherwise.
+    """A running broker that tests share: one per session, unless kcli_broker_scope is set.
 
-    One that a test has stopped, killed or paused serves again when the next test begins.
+    If a test has stopped, killed or paused it, it runs again when the next test begins.
     """
     from kcore.testing.embedded_broker import EmbeddedBroker
 
@@ -91,7 +90,7 @@ def kcli_broker(pytestconfig: pytest.Config) -> Iterator[EmbeddedBroker]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Launches what brokers are forked from while the first tests run, if any test of this process asks for one."""
+    """Launch the fork server while the first tests run, if any test uses a broker."""
     if session.config.option.collectonly:
         return
     if any(BROKER_FIXTURES.intersection(getattr(item, "fixturenames", ())) for item in session.items):
@@ -115,9 +114,9 @@ def kcli_bootstrap_servers(kcli_broker: EmbeddedBroker) -> str:
 
 @pytest.fixture
 def kcli_broker_factory(pytestconfig: pytest.Config) -> Iterator[BrokerFactory]:
-    """Makes brokers of the test's own: `kcli_broker_factory({"num.partitions": 3})` answers a running one.
+    """Creates brokers for one test: `kcli_broker_factory({"num.partitions": 3})` returns a running one.
 
-    Takes what EmbeddedBroker takes, and `start=False` for one that the test starts itself. All end with the test.
+    Takes the arguments of EmbeddedBroker, and `start=False` to return it without starting. All end with the test.
     """
     from contextlib import ExitStack
 
@@ -135,13 +134,13 @@ def kcli_broker_factory(pytestconfig: pytest.Config) -> Iterator[BrokerFactory]:
 
 @pytest.fixture
 def kcli_function_broker(kcli_broker_factory: BrokerFactory) -> EmbeddedBroker:
-    """A running broker for this test alone, whatever the scope of kcli_broker is."""
+    """A running broker for one test only, independent of the scope of kcli_broker."""
     return kcli_broker_factory()
 
 
 @pytest.fixture
 def kcli_topic(request: pytest.FixtureRequest, kcli_broker: EmbeddedBroker) -> str:
-    """The name of a new topic of kcli_broker; `@pytest.mark.kcli_topic(partitions=3, config={...})` says what kind."""
+    """The name of a new topic of kcli_broker. Set its properties with `@pytest.mark.kcli_topic(partitions=3, ...)`."""
     marker = request.node.get_closest_marker(MARKER)
     arguments = dict(marker.kwargs) if marker is not None else {}
     try:
@@ -152,7 +151,7 @@ def kcli_topic(request: pytest.FixtureRequest, kcli_broker: EmbeddedBroker) -> s
 
 @pytest.fixture
 def kcli_faults(kcli_broker: EmbeddedBroker) -> Iterator[Faults]:
-    """The faults of kcli_broker; they end with the test."""
+    """The faults of kcli_broker. They are removed after the test."""
     yield kcli_broker.faults
     if kcli_broker.is_paused:
         kcli_broker.resume()
@@ -162,7 +161,7 @@ def kcli_faults(kcli_broker: EmbeddedBroker) -> Iterator[Faults]:
 
 @pytest.fixture
 def kcli_producer(pytestconfig: pytest.Config, kcli_bootstrap_servers: str) -> Iterator[ProducerFactory]:
-    """Makes producers connected to kcli_broker: `kcli_producer(linger_ms=5)`, `kcli_producer("aiokafka")`."""
+    """Creates producers connected to kcli_broker: `kcli_producer(linger_ms=5)`, `kcli_producer("aiokafka")`."""
     from kcore.testing.client_factories import ProducerFactory
 
     factory = ProducerFactory(kcli_bootstrap_servers, pytestconfig.getini("kcli_client"))
@@ -172,7 +171,7 @@ def kcli_producer(pytestconfig: pytest.Config, kcli_bootstrap_servers: str) -> I
 
 @pytest.fixture
 def kcli_consumer(pytestconfig: pytest.Config, kcli_bootstrap_servers: str) -> Iterator[ConsumerFactory]:
-    """Makes consumers connected to kcli_broker that read from the start: `kcli_consumer(kcli_topic)`."""
+    """Creates consumers of kcli_broker that read from the first record: `kcli_consumer(kcli_topic)`."""
     from kcore.testing.client_factories import ConsumerFactory
 
     factory = ConsumerFactory(kcli_bootstrap_servers, pytestconfig.getini("kcli_client"))
@@ -181,7 +180,7 @@ def kcli_consumer(pytestconfig: pytest.Config, kcli_bootstrap_servers: str) -> I
 
 
 def serve_again(broker: EmbeddedBroker) -> None:
-    """Undoes what a test has done to a broker that others use too."""
+    """Resume or restart a shared broker that a test has paused or ended."""
     if broker.is_paused:
         broker.resume()
     if not broker.is_running:

@@ -1,1 +1,1 @@
-"""A proxy with faults before any Kafka cluster: `proxy.py` is the face; `connection.py` and `flow.py` carry bytes."""
+"""A fault proxy for any Kafka cluster: `proxy.py` is the interface; `connection.py` and `flow.py` forward bytes."""

@@ -1,13 +1,13 @@
-"""The responses with addresses of brokers, and the same responses with other addresses.
+"""Rewrites the broker addresses in responses.
 
     Metadata 0+, DescribeCluster 0+          brokers: node_id or broker_id, host, port
     FindCoordinator 0-3                      node_id, host, port
     FindCoordinator 4+                       coordinators: node_id, host, port
     Produce 10+, Fetch 16+                   node_endpoints, when a leader is elsewhere (KIP-951)
 
-ApiVersions answers are lowered to the versions of these APIs that our codec knows, so that no client and broker agree
-on an answer that could not be rewritten. Nothing else is touched: an answer in which nothing was found to
-rewrite goes on byte for byte. No I/O here.
+In ApiVersions responses, the versions of these APIs are limited to those that our codec supports, so that client and
+broker never use a response that cannot be rewritten. A response without anything to rewrite is forwarded byte for
+byte. No I/O.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kcore.protocol.message import Message
 
-    # node id, host and port as the cluster says them -> host and port as clients are to be told
+    # node id, host and port from the cluster -> host and port for clients
     Translate: TypeAlias = Callable[[int, str, int], tuple[str, int]]
 
 FIRST_WITH_ENDPOINTS = {apis.PRODUCE.key: 10, apis.FETCH.key: 16}
@@ -30,14 +30,14 @@ ADDRESSED_KEYS = {api.key: api for api in ADDRESSED}
 
 
 def is_addressed(api_key: int, version: int) -> bool:
-    """Whether an answer may hold addresses, or says which versions there are."""
+    """Return whether a response may contain addresses, or contains the supported versions."""
     if api_key == apis.API_VERSIONS.key:
         return version <= apis.API_VERSIONS.latest_version
     return api_key in ADDRESSED_KEYS and version >= FIRST_WITH_ENDPOINTS.get(api_key, 0)
 
 
 def rewritten(api_key: int, version: int, frame: bytes, translate: Translate) -> bytes:
-    """The answer with translated addresses; raises ProtocolError or UnsupportedVersionError when it cannot be read."""
+    """Return the response with other addresses. Raises ProtocolError or UnsupportedVersionError if it is invalid."""
     if api_key == apis.API_VERSIONS.key:
         return lowered(version, frame)
     api = ADDRESSED_KEYS[api_key]
@@ -51,7 +51,7 @@ def rewritten(api_key: int, version: int, frame: bytes, translate: Translate) ->
 
 
 def addresses(api_key: int, version: int, message: Message) -> list[tuple[Any, str]]:
-    """What has a host and a port, with the name of the field that has the broker's id."""
+    """Return the entries with host and port, each with the name of its node id field."""
     if api_key == apis.METADATA.key:
         return [(broker, "node_id") for broker in message.brokers]
     if api_key == apis.DESCRIBE_CLUSTER.key:
@@ -62,7 +62,7 @@ def addresses(api_key: int, version: int, message: Message) -> list[tuple[Any, s
 
 
 def lowered(version: int, frame: bytes) -> bytes:
-    """An ApiVersions answer without versions that could not be rewritten; one with an error goes on as it is."""
+    """Return an ApiVersions response without versions that cannot be rewritten. Errors are returned unchanged."""
     error_code = frame[4:6]
     if error_code != b"\x00\x00":
         return frame

@@ -1,8 +1,8 @@
-"""A client's connection through a FaultProxy: its socket, the broker's, and a flow for each direction.
+"""A client's connection through a FaultProxy: its socket, the broker's socket, and one flow per direction.
 
-The proxy's loop calls it when a socket is ready and when something queued is due; nothing here blocks. Requests are
-remembered by their correlation ids until they are answered, so that answers are known by their API: in the order of
-requests, where those without an answer (acks=0) are passed over.
+The proxy's loop calls it when a socket is ready and when queued bytes are due. Nothing here blocks. Requests are
+remembered by correlation id until they are answered, to know the API of each response. Responses have the order of
+requests, so requests without a response (acks=0) are skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kcore.testing.fault_proxy.proxy_fault import ProxyFault
 
     class Surroundings(Protocol):
-        """What a connection asks of its proxy."""
+        """The proxy, as a connection uses it."""
 
         selector: selectors.BaseSelector
         max_frame_bytes: int
@@ -42,14 +42,14 @@ LOG = get_logger("kcore.testing.fault_proxy")
 
 RECEIVE_BYTES = 256 * 1024
 REQUEST_HEAD, RESPONSE_HEAD = 8, 4
-# SO_LINGER of zero seconds: closing sends RST.
+# SO_LINGER with a timeout of 0 s: closing sends RST.
 RESET = struct.pack("ii", 1, 0)
-# Requests without an answer are forgotten when later ones are answered; beyond so many the oldest ones are.
+# Unanswered requests are dropped when later ones are answered. Beyond this number the oldest are dropped.
 MAX_REMEMBERED_REQUESTS = 100_000
 
 
 class Requests:
-    """Frame rules of the direction to the broker; remembers what was asked."""
+    """Frame rules for the direction to the broker. Remembers requests."""
 
     def __init__(self, proxy: Surroundings, nodes: Set[int]) -> None:
         self._proxy = proxy
@@ -70,7 +70,7 @@ class Requests:
 
 
 class Responses:
-    """Frame rules of the direction to the client; rewrites addresses."""
+    """Frame rules for the direction to the client. Rewrites addresses."""
 
     def __init__(self, proxy: Surroundings, nodes: Set[int], requests: Requests) -> None:
         self._proxy = proxy
@@ -90,7 +90,7 @@ class Responses:
         return address_rewriting.rewritten(*self._answered, frame, self._proxy.translate)
 
     def _request_of(self, correlation_id: int) -> tuple[int, int]:
-        """API key and version of what is answered; -1 for what is no answer to anything (SASL's own frames)."""
+        """Return API key and version of the answered request; -1 if there is none (SASL frames)."""
         pending = self._requests.pending
         if not any(asked == correlation_id for asked, _, _ in pending):
             return -1, -1
@@ -101,7 +101,7 @@ class Responses:
 
 
 class Side:
-    """A socket: what arrives there goes into `inward`, what `outward` has is sent there."""
+    """A socket with its flows: received bytes go to `inward`, bytes of `outward` are sent."""
 
     __slots__ = ("interest", "inward", "outward", "socket", "was_shut")
 
@@ -114,7 +114,7 @@ class Side:
 
 
 class ProxyConnection:
-    """`nodes` are the ids of the broker that it leads to, as far as they are known; the proxy may learn more."""
+    """`nodes` are the known node ids of the broker. The proxy may add more."""
 
     def __init__(self, proxy: Surroundings, client: socket.socket, upstream: socket.socket, nodes: Set[int]) -> None:
         self._proxy = proxy
@@ -130,7 +130,7 @@ class ProxyConnection:
         self._sides = (self._client, self._upstream)
 
     def next_due(self) -> float | None:
-        """When something that is held back may be sent."""
+        """Return when the next delayed bytes may be sent."""
         if self.is_paused:
             return None
         waiting = [side.outward.next_due() for side in self._sides if not side.interest & selectors.EVENT_WRITE]
@@ -138,11 +138,11 @@ class ProxyConnection:
 
     @property
     def is_silent(self) -> bool:
-        """Whether something was dropped on it, so that nothing more gets through."""
+        """Whether something was dropped on the connection, so that nothing more can be sent."""
         return any(side.inward.is_dead for side in self._sides)
 
     def on_ready(self, side: Side, events: int, now: float) -> None:
-        """A socket can be read from or written to."""
+        """Handle a socket that is readable or writable."""
         try:
             if events & selectors.EVENT_READ:
                 self._read(side, now)
@@ -163,7 +163,7 @@ class ProxyConnection:
             side.inward.has_ended = True
 
     def advance(self, now: float) -> None:
-        """Sends what is due, ends what is over, and says what it waits for."""
+        """Send the bytes that are due, close the connection if it is done, and update the events to wait for."""
         if not self.is_open or self.is_paused:
             return
         try:
@@ -180,7 +180,7 @@ class ProxyConnection:
                 self._watch(side, now)
 
     def _is_over(self) -> bool:
-        """Both have closed, or one whose end cannot be told to the other any more."""
+        """Whether both sides have closed, or one whose end cannot be passed on."""
         return all(side.inward.has_ended and side.inward.is_empty for side in self._sides) or any(
             side.inward.has_ended and side.inward.is_dead for side in self._sides
         )
@@ -196,7 +196,7 @@ class ProxyConnection:
             side.socket.shutdown(socket.SHUT_WR)
 
     def _watch(self, side: Side, now: float) -> None:
-        """Has the loop wait for what can be done at this side."""
+        """Register the events that this side waits for."""
         interest = 0
         if not side.inward.has_ended and not side.inward.is_full and not side.inward.is_cut:
             interest |= selectors.EVENT_READ
@@ -216,7 +216,7 @@ class ProxyConnection:
             selector.register(side.socket, interest, (self, side))
 
     def pause(self) -> None:
-        """Nothing passes, in either direction, until `resume`."""
+        """Stop forwarding in both directions until `resume`."""
         self.is_paused = True
         for side in self._sides:
             self._set_interest(side, 0)
@@ -226,7 +226,7 @@ class ProxyConnection:
         self.advance(now)
 
     def close(self, *, reset: bool = False) -> None:
-        """Ends both sides at once."""
+        """Close both sides at once."""
         if not self.is_open:
             return
         self.is_open = False

@@ -1,12 +1,12 @@
-"""One direction of a connection through a FaultProxy: bytes of one side, cut into frames, on their way to the other.
+"""One direction of a connection through a FaultProxy: divides the bytes from one side into frames for the other.
 
     size int32 | request header ...            size int32 | correlation id int32 | ...
 
-A flow knows no sockets: `receive` takes what has arrived and `due` gives what may be sent. Frames pass in pieces as
-they come, except for answers that have to be rewritten, which are collected first. What is queued keeps its order: a
-frame that is held back holds back those behind it.
+A flow uses no sockets: `receive` takes received bytes, and `due` returns the bytes to send. Frames are forwarded in
+pieces as they arrive. Responses that must be rewritten are collected first. The order is kept: a delayed frame delays
+those after it.
 
-Bounds: `is_full` from QUEUE_BYTES on, when whoever fills it stops reading; a collected frame has at most
+Limits: from QUEUE_BYTES on `is_full` is set, and the caller stops reading. A collected frame has at most
 `max_frame_bytes`.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class FrameRules(Protocol):
-        """What is to become of a frame, asked when its size, its length's bytes included, and first bytes are there."""
+        """Decides about a frame when its size (with the length's bytes) and its first bytes are known."""
 
         def on_frame(self, head: bytes, size: int) -> FramePlan: ...
         def on_collected(self, frame: bytes) -> bytes: ...
@@ -31,13 +31,11 @@ MAX_FRAME_BYTES = 256 << 20
 
 
 class FrameTooLarge(ValueError):
-    """A frame that would have to be collected is larger than the proxy takes."""
+    """A frame that must be collected exceeds the limit."""
 
 
 class FramePlan:
-    """Whether a frame is collected, how long it is held back, after how many of its bytes the line is cut or dead, and
-    in which pieces it passes.
-    """
+    """What to do with a frame: collect, delay, cut or silence the connection after some bytes, send in pieces."""
 
     __slots__ = ("collect", "cut_at", "delay_s", "drop", "piece_bytes", "piece_s", "reset")
 
@@ -62,8 +60,8 @@ class FramePlan:
 
 
 class Flow:
-    """`rules` are asked about each frame, and shown its first `looked_at` bytes behind the length; times are seconds of
-    one monotonic clock.
+    """`rules` decide about each frame. They get its first `looked_at` bytes after the length. Times are seconds of a
+    monotonic clock.
     """
 
     def __init__(self, rules: FrameRules, looked_at: int, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -74,13 +72,13 @@ class Flow:
         self._queued_bytes = 0
         self._head = bytearray()
         self._plan = FramePlan()
-        self._left = 0  # of the frame that passes
+        self._left = 0  # bytes of the current frame
         self._collected: bytearray | None = None
         self._not_before = 0.0
-        self.is_dead = False  # nothing gets through any more
-        self.is_cut = False  # nothing more is to come: the connection ends when the queue is sent
-        self.is_reset = False  # and does so by a reset
-        self.has_ended = False  # the side that sends has closed
+        self.is_dead = False  # everything further is dropped
+        self.is_cut = False  # the connection is closed after the queue is sent
+        self.is_reset = False  # and that by a reset
+        self.has_ended = False  # the sending side has closed
 
     @property
     def is_full(self) -> bool:
@@ -91,24 +89,24 @@ class Flow:
         return not self._queue
 
     def next_due(self) -> float | None:
-        """When something may be sent; None when nothing is queued."""
+        """Return when the next bytes may be sent; None if nothing is queued."""
         return self._queue[0][0] if self._queue else None
 
     def due(self, now: float) -> memoryview | None:
-        """What may be sent next."""
+        """Return the next bytes to send, if they are due."""
         if self._queue and self._queue[0][0] <= now:
             return self._queue[0][1]
         return None
 
     def sent(self, size: int) -> None:
-        """So many bytes of what `due` gave are gone."""
+        """Note that `size` bytes of the last result of `due` were sent."""
         due, piece = self._queue.popleft()
         self._queued_bytes -= size
         if size < len(piece):
             self._queue.appendleft((due, piece[size:]))
 
     def receive(self, data: bytes, now: float) -> None:
-        """Takes what has arrived; raises FrameTooLarge."""
+        """Process received bytes. Raises FrameTooLarge."""
         view = memoryview(data)
         while len(view) and not self.is_dead and not self.is_cut:
             if self._left == 0:
@@ -119,7 +117,7 @@ class Flow:
                 view = view[size:]
 
     def _receive_head(self, view: memoryview, now: float) -> memoryview:
-        """Takes the first bytes of a frame, and begins it when all of them are there; answers what follows them."""
+        """Collect the first bytes of a frame, and begin it when they are complete. Returns the remaining bytes."""
         missing = self._head_size() - len(self._head)
         self._head += view[:missing]
         if len(self._head) >= LENGTH_BYTES and len(self._head) == self._head_size():
@@ -147,7 +145,7 @@ class Flow:
         self._pass(memoryview(head), now)
 
     def _pass(self, piece: memoryview, now: float) -> None:
-        """The next bytes of the frame that has begun."""
+        """Process the next bytes of the current frame."""
         self._left -= len(piece)
         if self._collected is None:
             self._push(piece, now)
@@ -172,5 +170,5 @@ class Flow:
 
 
 def frame_size(head: bytes | bytearray) -> int:
-    """What the length before a frame says; a negative one, which nobody may send, counts as 0."""
+    """Return the size before a frame. A negative one, which is invalid, counts as 0."""
     return max(0, int.from_bytes(head[:LENGTH_BYTES], "big", signed=True))

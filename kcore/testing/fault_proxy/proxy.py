@@ -1,4 +1,4 @@
-"""FaultProxy: a proxy between clients and any Kafka cluster, one local port for each broker, with faults of networks.
+"""FaultProxy: a proxy between clients and any Kafka cluster with network faults. Each broker gets a local port.
 
     with FaultProxy(broker.bootstrap_servers) as proxy:
         producer = Producer({"bootstrap.servers": proxy.bootstrap_servers})
@@ -6,12 +6,12 @@
         proxy.faults.disconnect(after_bytes=10, api="Produce", times=1)
         proxy.pause()
 
-Clients find the way through it, and no way past it, since the addresses in what brokers answer are rewritten
-(`address_rewriting.py`). A port is opened for a broker when an answer first names it. It reads what it passes on, so
-it takes plaintext listeners only, not TLS.
+Clients cannot bypass it, because it rewrites the addresses in brokers' responses (`address_rewriting.py`). It opens a
+port for a broker when a response first contains the broker. It must read the protocol, so it supports only plaintext
+listeners, not TLS.
 
-Concurrency: one thread runs all connections; every method may be called from any other thread, and has had its effect
-when it returns.
+Concurrency: one thread runs all connections. Any other thread may call the methods. A method has taken effect when it
+returns.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WAKE = b"\x00"
 
 
 class Door:
-    """The local port of one broker: where it leads, and the ids that the cluster calls that broker by."""
+    """The local port of one broker: the broker's address, and its node ids in the cluster."""
 
     __slots__ = ("address", "is_paused", "is_refusing", "listener", "nodes")
 
@@ -54,7 +54,7 @@ class Door:
         self.is_refusing = False
         self.listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
-            # Connections that have ended keep the port from nobody who listens there next.
+            # Allow reuse of the port while closed connections are in TIME_WAIT.
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.listener.bind((host, 0))
             self.listener.listen(BACKLOG)
@@ -69,10 +69,10 @@ class Door:
 
 
 class FaultProxy:
-    """`bootstrap_servers` are those of the cluster, and may be down; `host` is where the proxy's own ports are.
+    """`bootstrap_servers` are those of the cluster, which may be down. `host` is the address of the proxy's ports.
 
     `on_frame(direction, api key, version, size in bytes)` is called at the beginning of every frame, on the proxy's
-    thread; -1 is the API key of a response without a request.
+    thread. API key -1: a response without a request.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class FaultProxy:
         self._is_closing = False
         self._thread: threading.Thread | None = None
 
-    # Its life
+    # Starting and closing
 
     def start(self) -> Self:
-        """Opens a port for each bootstrap server and begins to pass on."""
+        """Open a port for each bootstrap server and start forwarding."""
         self.selector: selectors.BaseSelector = selectors.DefaultSelector()
         self._waker, self._woken = socket.socketpair()
         self._woken.setblocking(False)
@@ -118,7 +118,7 @@ class FaultProxy:
         return self
 
     def close(self) -> None:
-        """Ends every connection and closes every port."""
+        """Close every connection and every port."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
@@ -133,41 +133,41 @@ class FaultProxy:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # What a test asks of it
+    # For tests
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients are given instead of the cluster's."""
+        """The proxy's bootstrap servers, for clients."""
         return ",".join(f"{self._shown_host}:{self._doors[server].port}" for server in self._servers)
 
     @property
     def ports(self) -> dict[int, int]:
-        """Broker id -> local port, of the brokers that an answer has named so far."""
+        """Local port by broker id, for the brokers that responses have contained so far."""
         return {node: door.port for door in list(self._doors.values()) for node in sorted(door.nodes)}
 
     @property
     def connections(self) -> int:
-        """How many connections of clients are open."""
+        """Number of open client connections."""
         return len(self._connections)
 
     def pause(self, node: int | None = None) -> None:
-        """Nothing passes to or from a broker, or any of them, until `resume`; connections stay open."""
+        """Hold all data to and from a broker, or all brokers, until `resume`. Connections stay open."""
         self._do(lambda: self._set_paused(node, True))
 
     def resume(self, node: int | None = None) -> None:
-        """Lets everything pass again, what has waited first."""
+        """Forward data again, held data first."""
         self._do(lambda: self._set_paused(node, False))
 
     def disconnect(self, node: int | None = None, *, reset: bool = False) -> None:
-        """Ends the connections to a broker, or to any of them, perhaps by a reset; new ones are taken."""
+        """Close the connections to a broker, or to all, optionally by a reset. New ones are accepted."""
         self._do(lambda: close_all((connection for connection, _ in self._of(node)), reset=reset))
 
     def refuse(self, node: int | None = None) -> None:
-        """Ends the connections to a broker, or to any, and each new one as soon as it is made, until `accept`."""
+        """Close the connections to a broker, or to all, and each new one at once, until `accept`."""
         self._do(lambda: self._set_refusing(node, True))
 
     def accept(self, node: int | None = None) -> None:
-        """Takes connections again."""
+        """Accept connections again."""
         self._do(lambda: self._set_refusing(node, False))
 
     def _set_refusing(self, node: int | None, refusing: bool) -> None:
@@ -193,7 +193,7 @@ class FaultProxy:
                 connection.resume(time.monotonic())
 
     def _do(self, action: Callable[[], object]) -> None:
-        """Has the loop do it, and returns when it has."""
+        """Run an action on the proxy's thread and wait for it."""
         if self._thread is None:
             raise RuntimeError("the proxy is not running: call start(), or use it in a `with` block")
         done = threading.Event()
@@ -245,7 +245,7 @@ class FaultProxy:
         try:
             client, _ = door.listener.accept()
         except OSError:
-            return  # who wanted to connect has given up
+            return  # the client has given up
         if door.is_refusing or len(self._connections) >= MAX_CONNECTIONS:
             client.close()
             return
@@ -272,24 +272,24 @@ class FaultProxy:
         self.selector.close()
 
     def _close_wakers(self) -> None:
-        """Not done by the loop: it may have ended before whoever wakes it does."""
+        """Not done by the loop, which may end before another thread wakes it."""
         self._waker.close()
         self._woken.close()
 
     def end_silent(self) -> None:
-        """Ends the connections on which something was dropped."""
+        """Close the connections on which something was dropped."""
         if self._thread is not None:
             self._do(lambda: close_all(connection for connection in list(self._connections) if connection.is_silent))
 
-    # What connections ask for
+    # For connections
 
     def strike(self, direction: str, api_key: int, nodes: Set[int]) -> ProxyFault | None:
-        """The fault that strikes a frame."""
+        """Return the fault to apply to a frame, or None."""
         fault: ProxyFault | None = self._registry.strike(lambda fault: fault.is_meant_for(direction, api_key, nodes))
         return fault
 
     def translate(self, node: int, host: str, port: int) -> tuple[str, int]:
-        """Where clients reach a broker: a port of the proxy's own."""
+        """Return the address at which clients reach a broker: a port of the proxy."""
         door = self._door_to((host, port))
         door.nodes.add(node)
         return self.host, door.port
@@ -312,7 +312,7 @@ class FaultProxy:
 
 
 def connecting_to(address: tuple[str, int]) -> socket.socket:
-    """A socket that is on its way there; that nobody listens shows when it is read from."""
+    """Return a connecting socket. Failures to connect show when it is read from."""
     family, kind, protocol, _, resolved = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
     upstream = socket.socket(family, kind, protocol)
     try:
@@ -331,7 +331,7 @@ def close_all(connections: Iterable[ProxyConnection], *, reset: bool = False) ->
 
 
 class ProxyFaults:
-    """The proxy as a FaultControl."""
+    """The proxy's FaultControl."""
 
     def __init__(self, proxy: FaultProxy) -> None:
         self._proxy = proxy
@@ -344,7 +344,7 @@ class ProxyFaults:
         self._registry.remove(number)
 
     def clear(self) -> None:
-        """Connections that went silent end: nothing could be said on them any more."""
+        """Also closes the connections with dropped data, because nothing more can be sent on them."""
         self._registry.clear()
         self._proxy.end_silent()
 

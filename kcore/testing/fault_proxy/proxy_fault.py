@@ -1,4 +1,4 @@
-"""One fault of a FaultProxy: which frames it is meant for, when it strikes, and what it does to the connection."""
+"""ProxyFault: one fault of a FaultProxy: the frames it applies to, when it applies, and its effect."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ MAX_DELAY_MS = 3_600_000
 
 
 class ProxyFault:
-    """Made of what a test says:
+    """A fault with these arguments:
 
-    `api`                      Kafka's name of the API; None for all of them
-    `node`                     only connections to the broker of this id
-    `direction`                "response" (unless said otherwise) or "request"
+    `api`                      Kafka's name of the API; None: all APIs
+    `node`                     only connections to the broker with this id
+    `direction`                "response" (default) or "request"
     `times, skip, probability, seed`   see Trigger
-    `delay_ms, jitter_ms`      how long the frame, and what follows it in its direction, is held back
-    `drop`                     from this frame on nothing gets through in its direction: the line is dead, not closed
-    `after_bytes, jitter_bytes`   the connection is cut after so many bytes of the frame, those of its length among them
-    `reset`                    it is cut by a reset (RST), which the peer meets as an error, rather than by an end
-    `piece_bytes, piece_ms`    the frame trickles: in pieces of so many bytes, each so long after the one before
+    `delay_ms, jitter_ms`      delays the frame and everything after it in its direction
+    `drop`                     drops this frame and everything after it in its direction; the connection stays open
+    `after_bytes, jitter_bytes`   closes the connection after this many bytes of the frame, including its length
+    `reset`                    closes it by a reset (RST), which the peer receives as an error
+    `piece_bytes, piece_ms`    sends the frame in pieces of this size at this interval
     """
 
     __slots__ = (
@@ -102,7 +102,7 @@ class ProxyFault:
         )
 
     def plan(self) -> FramePlan:
-        """What becomes of one frame that it strikes."""
+        """Return what to do with one frame to which the fault applies."""
         return FramePlan(
             delay_s=self.trigger.between(self._delay_ms, self._delay_ms + self._jitter_ms) / 1000,
             drop=self.drop,
@@ -119,7 +119,7 @@ class ProxyFault:
 
 
 def api_key_of(name: str) -> int:
-    """The key of any API; ValueError lists them."""
+    """Return the key of an API. Raises ValueError, which lists the valid names."""
     for api in apis.BY_KEY.values():
         if api.name == name:
             return api.key
