@@ -1,1 +1,1 @@
-"""The broker: its life cycle, the table of its APIs, a handler for each, and the native produce and fetch path."""
+"""The broker: life cycle, API table, one handler per API, and the native fast path of produce, fetch and heartbeat."""

@@ -1,8 +1,8 @@
-"""The table of APIs: which keys and versions this broker serves, and which module handles each.
+"""The table of APIs: the keys and versions that this broker serves, and the handler module of each.
 
-A handler module is imported when its API is first asked for, so that a start does not pay for it. The lowest version of
-Produce is advertised as 0 although only 3 and later are served: librdkafka before 2.4 turns compression off against a
-broker whose lowest is higher (KAFKA-18659), and no client that asks for record format 2 ever uses the versions below.
+A handler module is imported by the first request of its API, which keeps the start fast. ApiVersions advertises Produce
+from version 0, although the broker serves versions from 3 on: librdkafka before 2.4 disables compression if the lowest
+version is higher (KAFKA-18659). Clients that use record format 2 never send the lower versions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ API_VERSIONS = 18
 
 
 class ApiEntry:
-    """One API: the versions it is served in, and its handler, a module under `handlers/`."""
+    """One API: the versions served, and its handler, a module in `handlers/`."""
 
     __slots__ = ("_module", "advertised_min_version", "key", "max_version", "min_version", "module_name")
 
@@ -33,12 +33,12 @@ class ApiEntry:
         self._module: ModuleType | None = None
 
     def serves(self, version: int) -> bool:
-        """Whether requests of a version are answered."""
+        """Whether the broker answers requests of this version."""
         return self.min_version <= version <= self.max_version
 
     @property
     def handler(self) -> ModuleType:
-        """The handler module, imported by the first who asks."""
+        """The handler module. The first access imports it."""
         module = self._module
         if module is None:
             from importlib import import_module

@@ -1,6 +1,7 @@
-"""What a client may do with a resource, as a bit field of AclOperation codes (KIP-430).
+"""The operations that a client may perform on a resource, as a bit field of AclOperation codes (KIP-430).
 
-Without an authorizer everybody may do everything, and Kafka then answers every operation that the resource knows.
+Without an authorizer every operation is allowed, and the broker returns all operations of the resource type, as Kafka
+does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 1
 
 
 def bit_field(*operations: int) -> int:
-    """Operation n is bit n."""
+    """Sets bit n for each operation n."""
     return sum(1 << operation for operation in operations)
 
 

@@ -141,7 +141,7 @@ class Broker:
         LOG.info("Started broker %d of cluster %s", self.broker_id, self.cluster_id)
 
     def _start_metrics(self) -> None:
-        """Starts the endpoint for Prometheus, if configured. It is first up and last down, to report recovery too."""
+        """Starts the Prometheus endpoint, if configured. It starts first and stops last, so that it covers recovery."""
         port = self.config.number("metrics.port")
         if port < 0:
             return
@@ -164,7 +164,7 @@ class Broker:
         LOG.info("Metrics are served at %s", self.metrics_endpoint.url)
 
     def _open_storage(self) -> None:
-        """Opens log directories, metadata store and logs."""
+        """Opens the log directories, the metadata store and the logs."""
         self.log_manager.on_directory_failure = self._on_directory_failure
         self.log_manager.on_all_directories_failed = self._on_all_directories_failed
         meta = self.log_manager.open()
@@ -173,7 +173,7 @@ class Broker:
         self._open_store(store, meta)
         self._undo.append(store.close)
         self._settle_broker_id(store, meta)
-        # Before anything uses the id.
+        # This must precede every use of the id.
         self.config.take_broker_id(self.broker_id)
         self.config.update_dynamic(store.image.cluster_configs(), store.image.broker_configs(self.broker_id))
         self._undo.append(self.scheduler.shutdown)
@@ -190,7 +190,7 @@ class Broker:
         self.scheduler.startup()
 
     def _open_store(self, store: MetadataStore, meta: MetaProperties | None) -> None:
-        """Opens it. With `rebuild_metadata`, a damaged one is renamed, and a new one is created and rebuilt."""
+        """Opens the store. With `rebuild_metadata`, a damaged store is renamed, and an empty one takes its place."""
         cluster_id = meta.cluster_id if meta is not None else None
         try:
             self.cluster_id = store.open(cluster_id)
@@ -204,7 +204,7 @@ class Broker:
     def _settle_broker_id(self, store: MetadataStore, meta: MetaProperties | None) -> None:
         """Sets the broker id: configured, or else from `meta.properties`, or else the only one in the metadata.
 
-        Raises MetadataStoreError for an id without partitions in the embedded store: every log would be set aside.
+        Raises MetadataStoreError if the embedded store has partitions but none of this id: all logs would be set aside.
         """
         known = {replica for state in store.image.partitions() for replica in state.replicas}
         if self.broker_id < 0 and meta is not None and meta.node_id is not None:
@@ -220,7 +220,7 @@ class Broker:
             )
 
     def _rebuilt_metadata(self, store: MetadataStore) -> RebuiltMetadata | None:
-        """The metadata that the log directories have when the store is empty; None when they are empty too."""
+        """The metadata rebuilt from the log directories, for an empty store. None if the directories are empty too."""
         if not self.log_manager.has_partitions():
             return None
         from kcore.server.metadata_recovery import plan, refuse_lost_metadata
@@ -237,7 +237,7 @@ class Broker:
         return EmbeddedMetadataStore(f"{directory}/{FILE_NAME}")
 
     def _start_network(self) -> None:
-        """Creates what serves requests, and binds the sockets. Nothing is read from them yet."""
+        """Creates the services that requests need, and binds the sockets. Nothing is read from them yet."""
         config = self.config
         self.request_channel = RequestChannel(
             config.number("queued.max.requests"), config.number("queued.max.request.bytes")
@@ -258,7 +258,7 @@ class Broker:
         ]
 
     def _start_waiting(self) -> None:
-        """Purgatories, for requests that wait."""
+        """Creates the purgatories of delayed requests."""
         self.delayed_requests = DelayedRequests(self.request_channel)
         self.fetch_purgatory = self._purgatory("Fetch", "fetch.purgatory.purge.interval.requests")
         self.produce_purgatory = self._purgatory("Produce", "producer.purgatory.purge.interval.requests")
@@ -283,7 +283,7 @@ class Broker:
         self._undo.append(self.fetch_session_cache.clear)
 
     def _start_quotas(self) -> None:
-        """Quotas of clients, limits of connections."""
+        """Creates client quotas and connection limits."""
         config = self.config
         self.client_quotas = ClientQuotaManager(
             self.disk,
@@ -321,7 +321,7 @@ class Broker:
         return purgatory
 
     def _dispatch_table(self) -> DispatchTable:
-        """The request header layout of every API. Native handlers are installed later."""
+        """The dispatch table with the request header layout of every API. Native handlers are installed later."""
         from kcore.protocol.apis import BY_KEY
 
         dispatch = DispatchTable()
@@ -330,7 +330,7 @@ class Broker:
         return dispatch
 
     def _join_cluster(self) -> None:
-        """Controller, registration, leadership."""
+        """Starts the controller, registers this broker, and makes it the leader of its partitions."""
         assert self._store is not None
         self.controller = Controller(self._store, self.config)
         self.controller.start(self.broker_id)
@@ -362,14 +362,14 @@ class Broker:
         self.metadata_cache.subscribe(publisher.publish)
         self.metadata_cache.subscribe(QuotaPublisher(self.client_quotas).publish)
         self.metadata_cache.subscribe(self._connection_limits.publish)
-        # Partitions in a directory that the start could not read, which this broker led when it ended.
+        # Partitions in a directory that could not be read at startup, and which this broker led before it stopped.
         self.controller.fail_partitions(self.broker_id, self.log_manager.offline_partitions())
         period_ms = self.config.number("offsets.retention.check.interval.ms")
         self.scheduler.schedule("clean-up-groups", self.group_coordinator.clean_up, period_ms, period_ms)
         interval_ms = int(INTERVAL_S * 1_000)
         self.scheduler.schedule("left-out-lines", lambda: LIMITED.report(INTERVAL_S), interval_ms, interval_ms)
         if not self.log_manager.offline_directories():
-            # The scan of the directories has set the remains of deleted topics aside.
+            # The scan of the directories has set aside the files of deleted topics.
             self.controller.finish_deletions()
 
     def _serve(self) -> None:
@@ -441,7 +441,7 @@ class Broker:
         self.state = SHUTTING_DOWN
         if self.faults is not None:
             self.faults.shutdown()
-        # Fetches that wait for records are answered now, with the records there are.
+        # Answer waiting fetches now, with the available records.
         self.fetch_purgatory.shutdown()
         self.socket_server.shutdown(DRAIN_TIMEOUT_MS)
 
@@ -472,7 +472,7 @@ class Broker:
             self._on_fatal()
 
     def missing_partition_error(self, topic: str, index: int) -> int:
-        """The error for a partition that is not here: unknown, offline, or led by another broker."""
+        """The error code for a partition that is not served here: unknown, offline, or led by another broker."""
         if self.metadata_cache.partition(topic, index) is None:
             return int(errors.UnknownTopicOrPartitionError.code)
         if self.log_manager.is_offline(topic, index):
@@ -480,7 +480,7 @@ class Broker:
         return int(errors.NotLeaderOrFollowerError.code)
 
     def fault_table(self) -> FaultTable:
-        """The faults that a test injects. A broker without faults has no table."""
+        """The table of faults that tests inject. It is created on first use."""
         if self.faults is None:
             from kcore.server.faults.fault_table import FaultTable
 
@@ -509,7 +509,7 @@ class Broker:
         return [self._reachable(endpoint, "localhost") for endpoint in self.bound_listeners]
 
     def _reachable(self, bound: Endpoint, own_name: str) -> Endpoint:
-        """An advertised port of 0 means the bound port, as in Kafka."""
+        """Applies `advertised.listeners`. As in Kafka, an advertised port of 0 means the bound port."""
         advertised = self.config.listeners.advertised.get(bound.name, bound)
         host = own_name if advertised.host in ANY_HOSTS else advertised.host
         return Endpoint(bound.name, host, advertised.port or bound.port, bound.security_protocol)
@@ -523,12 +523,12 @@ def real_disk() -> Disk:
 
 
 def now_ms() -> int:
-    """The wall clock."""
+    """The wall-clock time in milliseconds since the epoch."""
     return int(time.time() * 1000)
 
 
 def hosted_topics(image: MetadataImage, broker_id: int) -> dict[str, HostedTopic]:
-    """The topics with partitions on a broker, for its log manager."""
+    """The topics with a replica on this broker, by name, for the log manager."""
     hosted = {}
     for topic in image.topics.values():
         partitions = [state.partition for state in topic.partitions if broker_id in state.replicas]

@@ -1,6 +1,6 @@
-"""The levels of this broker's loggers, shown and changed by administrators (KIP-412). They last as long as the process.
+"""Describes and changes the levels of this broker's loggers (KIP-412). Changes last until the process exits.
 
-Source of the rules and their words: Log4jController and ConfigAdminManager of Kafka 3.9.
+Source of the rules and messages: Log4jController and ConfigAdminManager of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DYNAMIC_BROKER_LOGGER_CONFIG = 6
 
 
 def describe_loggers(wanted: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """The level in force of every logger and of the root, sorted by name."""
+    """The effective level of every logger and of the root logger, sorted by name."""
     levels = {ROOT: LOGGERS.root_level, **{name: logger.level for name, logger in tuple(LOGGERS.by_name.items())}}
     return [
         {
@@ -39,7 +39,10 @@ def describe_loggers(wanted: Collection[str] | None = None) -> list[dict[str, An
 
 
 def alter_loggers(operations: Iterable[ConfigOperation], validate_only: bool) -> None:
-    """Sets and removes levels, all or none."""
+    """Sets and removes levels. All operations are checked before the first one is applied.
+
+    Raises InvalidRequestError or InvalidConfigError.
+    """
     listed = list(operations)
     for operation in listed:
         _check(operation)

@@ -1,10 +1,10 @@
-"""Where a broker's metrics come from: the sources of every metric in kcore/metrics/table.py.
+"""The sources of a broker's metrics: one generator of samples for each section of kcore/metrics/table.py.
 
-Imported only where somebody listens. Nothing here is on the way of a request: native counters are read as they are, the
-rest is counted from the metadata image and the tables of partitions when it is asked for.
+This module is imported only if a metrics endpoint is configured. It adds no work to requests: a scrape reads native
+counters, and counts everything else from the metadata image and the partition tables.
 
-Bound: topics beyond `metrics.max.topics` are summed up under the topic `(others)`, so that a broker with many topics
-does not overwhelm whoever stores its metrics.
+Bound: topics beyond `metrics.max.topics` are added up under the topic `(others)`, so that a broker with many topics
+does not overload the monitoring system.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 OTHER_TOPICS = "(others)"
 ERROR_NAMES = {code: name for code, name, _, _ in errors.TABLE}
 
-# TOPIC_COUNTERS under the names of the table.
+# The metric name of each counter in TOPIC_COUNTERS.
 TOPIC_METRICS = {
     counter: f"kafka_server_brokertopicmetrics_{name}_total"
     for counter, name in {
@@ -51,7 +51,7 @@ TOPIC_METRICS = {
 
 
 class BrokerMetrics:
-    """The sources over one broker; `register` gives them to a registry."""
+    """The metrics of one running broker. `register` adds them to a registry."""
 
     __slots__ = ("_broker", "_handlers_idle", "_isr_changes", "_lag", "_processors_idle")
 
@@ -69,7 +69,7 @@ class BrokerMetrics:
         )
 
     def register(self, registry: Registry) -> None:
-        """Every metric of the table, save those of `register_early`."""
+        """Registers every metric of the table, except those of `register_early`."""
         for section, source in (
             (TOPICS, self.topics),
             (REQUESTS, self.requests),
@@ -82,7 +82,7 @@ class BrokerMetrics:
             registry.add([metric.name for metric in section], source)
 
     def topics(self) -> Iterator[Sample]:
-        """BrokerTopicMetrics: all topics together, then each."""
+        """BrokerTopicMetrics: the total of all topics, then each topic."""
         by_topic, total = self._broker.replica_manager.topic_counters()
         yield from topic_samples((), total)
         most = self._broker.config.number("metrics.max.topics")
@@ -93,7 +93,7 @@ class BrokerMetrics:
             yield from topic_samples((OTHER_TOPICS,), [sum(values) for values in zip(*others, strict=True)])
 
     def requests(self) -> Iterator[Sample]:
-        """RequestMetrics of the APIs that were asked for."""
+        """RequestMetrics of the APIs that have had requests."""
         for key, api in self._broker.socket_server.request_totals().items():
             if key not in BY_KEY:
                 continue
@@ -108,7 +108,7 @@ class BrokerMetrics:
             yield "kcli_network_responsebytes", (name,), size_histogram(*api.response_bytes)
 
     def network(self) -> Iterator[Sample]:
-        """Threads, queues, connections, bytes."""
+        """Network and handler threads, queues, connections and bytes."""
         broker = self._broker
         server = broker.socket_server
         idle = [min(1.0, max(0.0, rate)) for rate in self._processors_idle.rates()]
@@ -134,7 +134,7 @@ class BrokerMetrics:
         yield "kcli_network_connections_refused_total", (), counters["connections_refused"]
 
     def replicas(self) -> Iterator[Sample]:
-        """ReplicaManager's gauges by the metadata image, and the purgatories."""
+        """ReplicaManager's gauges from the metadata image, fetch sessions, and purgatories."""
         broker = self._broker
         hosted = [state for state in broker.metadata_cache.image.partitions() if broker.broker_id in state.replicas]
         led = [state for state in hosted if state.leader == broker.broker_id]
@@ -164,7 +164,7 @@ class BrokerMetrics:
             yield "kafka_server_delayedoperationpurgatory_numdelayedoperations", labels, purgatory.delayed
 
     def logs(self) -> Iterator[Sample]:
-        """Flushes, and the logs of the first `metrics.max.partitions` partitions."""
+        """Log flushes, and the logs of the first `metrics.max.partitions` partitions."""
         broker = self._broker
         yield "kafka_log_logflushstats_logflushrateandtimems", (), duration_histogram(*log_flush_total())
         for partition in broker.replica_manager.all_partitions()[: broker.config.number("metrics.max.partitions")]:
@@ -176,7 +176,7 @@ class BrokerMetrics:
             yield "kafka_log_log_logendoffset", labels, log.end_offset
 
     def groups(self) -> Iterator[Sample]:
-        """Groups by state, members by group."""
+        """Groups by state, members by group, and the coordinator's counters."""
         groups = self._broker.group_coordinator.group_states()
         for group, _, members in groups:
             yield "kafka_consumergroup_members", (group,), members
@@ -196,13 +196,13 @@ class BrokerMetrics:
 
 
 def register_early(broker: Broker, registry: Registry) -> None:
-    """What can be told while logs are still being recovered: the broker's state, its process."""
+    """Registers the metrics that are available during log recovery: the broker's state and its process."""
     registry.add([metric.name for metric in SERVER], ServerState(broker).samples)
     registry.add(PROCESS_METRICS, process_samples)
 
 
 class ServerState:
-    """The broker's own state, the controller's counts, the log directories."""
+    """The broker's state, the controller's counts and the number of offline log directories."""
 
     __slots__ = ("_broker",)
 
@@ -210,7 +210,7 @@ class ServerState:
         self._broker = broker
 
     def samples(self) -> Iterator[Sample]:
-        """All of SERVER."""
+        """Every metric of SERVER."""
         broker = self._broker
         image = broker.metadata_cache.image
         yield "kafka_server_kafkaserver_brokerstate", (), broker.state
@@ -231,6 +231,6 @@ class ServerState:
 
 
 def topic_samples(labels: tuple[str, ...], values: Sequence[int]) -> Iterator[Sample]:
-    """One topic's counters."""
+    """The counters of one topic, or of all topics if `labels` is empty."""
     for counter, value in zip(TOPIC_COUNTERS, values, strict=True):
         yield TOPIC_METRICS[counter], labels, value

@@ -1,7 +1,7 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: which resource is meant, and how it is changed.
+"""The common part of AlterConfigs and IncrementalAlterConfigs: finds the resource, checks the change and applies it.
 
-Each resource succeeds or fails by itself; one that stands twice in a request fails wherever it stands. Source of the
-rules, their order and their words: ConfigAdminManager and ConfigurationControlManager of Kafka 3.9.
+Each resource succeeds or fails independently. If a request names a resource twice, both entries fail. Source of the
+rules, their order and the messages: ConfigAdminManager and ConfigurationControlManager of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_LOGGED = 500  # characters
 
 
 def alter_resources(resources: Iterable[Any], alter: Callable[[Any], None]) -> list[Fields]:
-    """Runs `alter` on each resource of a request; the answer has a row for each, with its error."""
+    """Runs `alter` on each resource of a request. Returns one response row per resource, with its error."""
     listed = list(resources)
     names = [(resource.resource_type, resource.resource_name) for resource in listed]
     seen: dict[tuple[int, str], int] = {}
@@ -63,7 +63,7 @@ def alter_resources(resources: Iterable[Any], alter: Callable[[Any], None]) -> l
 
 
 def row(resource: Any, error: errors.KafkaError | None) -> Fields:
-    """How one resource fared."""
+    """The response row of one resource."""
     return {
         "error_code": errors.NONE if error is None else error.code,
         "error_message": None if error is None else str(error),
@@ -73,12 +73,12 @@ def row(resource: Any, error: errors.KafkaError | None) -> Fields:
 
 
 def replace_overrides(broker: Broker, resource: Any, overrides: Mapping[str, str], validate_only: bool) -> None:
-    """Gives a resource these overrides and no others."""
+    """Replaces all overrides of a resource."""
     _alter(broker, resource.resource_type, resource.resource_name, lambda _: overrides, validate_only)
 
 
 def change_overrides(broker: Broker, resource: Any, operations: Sequence[ConfigOperation], validate_only: bool) -> None:
-    """Applies operations to what a resource has."""
+    """Applies incremental operations to the overrides of a resource, or to the levels of a broker's loggers."""
     resource_type, name = resource.resource_type, resource.resource_name
     if resource_type == BROKER_LOGGER_RESOURCE:
         _check_node_id(broker, name, "Unexpected node id. Expected {own}, but received {name}")
@@ -118,7 +118,7 @@ def _alter(broker: Broker, resource_type: int, name: str, change: Change, valida
 
 
 def _check_node_id(broker: Broker, name: str, complaint: str) -> None:
-    """A broker changes itself only."""
+    """Raises InvalidRequestError unless `name` is this broker's id: a broker alters only its own configuration."""
     digits = name[1:] if name[:1] in ("+", "-") else name
     if not (digits.isascii() and digits.isdigit()):
         raise errors.InvalidRequestError(f"Node id must be an integer, but it is: {name}")
@@ -142,7 +142,7 @@ def _checked_for_brokers(broker: Broker, change: Change, *, per_broker: bool) ->
 
 
 def is_used(name: str) -> bool:
-    """Whether a broker's configuration has an effect."""
+    """Whether a broker configuration has an effect in this version."""
     key = base_key(name)
     return name in BROKER_KEYS and key is not None and key.is_used
 
@@ -176,8 +176,11 @@ def _checked_for_groups(broker: Broker, change: Change) -> Change:
 def _list_items(
     broker: Broker, resource_type: int, current: Mapping[str, str], operation: ConfigOperation
 ) -> tuple[str, ...]:
-    """The present items of a list: as set for the resource, else, as in Kafka, what this broker's properties or the
-    default say, whatever was set at run time elsewhere."""
+    """The current items of a list configuration, for APPEND and SUBTRACT.
+
+    They come from the resource's override. Without one they come from this broker's properties or the default; as in
+    Kafka, other dynamic configurations are ignored. Raises InvalidConfigError if the configuration is not a list.
+    """
     name = operation.name
     key = TOPIC_KEYS.get(name) if resource_type == TOPIC_RESOURCE else None
     if resource_type == BROKER_RESOURCE:

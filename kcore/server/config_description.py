@@ -1,8 +1,8 @@
-"""A configuration as clients are shown it: its value, where the value comes from, and what else could have given it.
+"""Describes configurations for DescribeConfigs: the value, its source and its synonyms (KIP-226).
 
-The sources are DescribeConfigs' (KIP-226), strongest first: a topic's own override, what was set at run time for one
-broker or for all, the properties of this broker, the default. A topic configuration also names the broker
-configurations behind it (ConfigHelper).
+Sources in order of precedence: a topic's override, the dynamic configuration of one broker, the dynamic default of all
+brokers, this broker's properties, the default. The synonyms of a topic configuration are the broker configurations
+that provide its default (ConfigHelper).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ DEFAULT_CONFIG = 5
 CLIENT_METRICS_CONFIG = 7
 GROUP_CONFIG = 8
 
-# Broker configurations of which several say the same: each with those that are weaker.
+# Broker configurations with synonyms: each name with itself and the synonyms of lower precedence.
 FAMILIES = {
     name: [synonym for synonym, _ in synonyms[position:]]
     for synonyms in BROKER_SYNONYMS.values()
     for position, (name, _) in enumerate(synonyms)
 }
 
-# The type of a configuration that nobody here has defined; its value is treated as a secret.
+# The type of a configuration without a definition. Its value is treated as sensitive.
 UNKNOWN_TYPE = 0
 
 
@@ -49,7 +49,7 @@ def describe_topic(
     *,
     documented: bool = False,
 ) -> list[Entry]:
-    """All configurations of a topic, or those of the `wanted` names, sorted by name; internal ones where set."""
+    """The configurations of a topic, or those in `wanted`, sorted by name. Internal ones are included if set."""
     config = TopicConfig(broker, overrides)
     entries = [
         _describe_topic_key(broker, config, TOPIC_KEYS[name])
@@ -67,7 +67,7 @@ def describe_topic(
 def describe_broker(
     broker: BrokerConfig, wanted: Collection[str] | None = None, *, documented: bool = False
 ) -> list[Entry]:
-    """All configurations of this broker, or those of the `wanted` names, sorted by name; internal ones where set."""
+    """The configurations of this broker, or those in `wanted`, sorted by name. Internal ones are included if set."""
     names = {key.name for key in BROKER_KEYS.values() if not key.is_internal or broker.is_set(key.name)}
     names.update(broker.unknown, broker.dynamic.own_texts, broker.dynamic.cluster_texts)
     entries = [_describe_broker_key(broker, name) for name in sorted(names) if not wanted or name in wanted]
@@ -77,7 +77,7 @@ def describe_broker(
 def describe_cluster(
     broker: BrokerConfig, wanted: Collection[str] | None = None, *, documented: bool = False
 ) -> list[Entry]:
-    """What was set at run time for all brokers, sorted by name."""
+    """The dynamic defaults of all brokers, sorted by name."""
     entries = []
     for name in sorted(broker.dynamic.cluster_texts):
         if not wanted or name in wanted:
@@ -89,7 +89,7 @@ def describe_cluster(
 
 
 def describe_client_metrics(overrides: Mapping[str, str], wanted: Collection[str] | None = None) -> list[Entry]:
-    """What is set for a subscription to clients' metrics, sorted by name."""
+    """The configurations that are set for a client metrics subscription, sorted by name."""
     keys = [ConfigKey(name, UNKNOWN_TYPE, None) for name in sorted(overrides) if not wanted or name in wanted]
     entries = [_entry(key, overrides[key.name], [], read_only=False) for key in keys]
     return [{**entry, "config_source": CLIENT_METRICS_CONFIG, "documentation": ""} for entry in entries]
@@ -102,7 +102,7 @@ def describe_group(
     *,
     documented: bool = False,
 ) -> list[Entry]:
-    """All configurations of a group, or those of the `wanted` names, sorted by name."""
+    """The configurations of a group, or those in `wanted`, sorted by name."""
     entries = []
     for name in sorted(GROUP_KEYS):
         if not wanted or name in wanted:
@@ -150,7 +150,7 @@ def _describe_broker_key(broker: BrokerConfig, name: str) -> Entry:
 
 
 def _family(name: str) -> list[str]:
-    """The asked configuration, then those that speak where it is not set (log.retention.ms, minutes, hours)."""
+    """The name, then the names that apply if it is not set (log.retention.ms, minutes, hours)."""
     family = FAMILIES.get(name)
     if family is not None:
         return family
@@ -159,7 +159,7 @@ def _family(name: str) -> list[str]:
 
 
 def _synonyms(broker: BrokerConfig, family: list[str]) -> list[Entry]:
-    """What was set, then what is default; as Kafka answers, nothing that stands before the first of the family does."""
+    """The set values, then the defaults. As in Kafka, entries before the first one of `family[0]` are left out."""
     synonyms = [synonym for name in family for synonym in _said(broker, name)]
     synonyms.sort(key=lambda synonym: int(synonym["source"]))
     while synonyms and synonyms[0]["name"] != family[0]:
@@ -168,7 +168,7 @@ def _synonyms(broker: BrokerConfig, family: list[str]) -> list[Entry]:
 
 
 def _said(broker: BrokerConfig, name: str) -> list[Entry]:
-    """What each layer says of one name, as far as it says anything."""
+    """The values of one name in every layer that has one."""
     key = base_key(name)
     said: list[tuple[str | None, int]] = []
     for texts, source in (

@@ -1,9 +1,8 @@
-"""Keeps the bounds on connections at what is configured, for the broker and for its listeners (SocketServer's
-reconfigurables).
+"""Applies the configured connection limits to the broker and its listeners (SocketServer's reconfigurables).
 
-`listener.name.NAME.max.connections` and `listener.name.NAME.max.connection.creation.rate` are bounds of one listener
-beside those of the broker. All of them may change while the broker runs: a listener that has room again goes on at
-once, and what is too much is closed, longest silent first.
+`listener.name.NAME.max.connections` and `listener.name.NAME.max.connection.creation.rate` limit one listener, in
+addition to the limits of the broker. All limits may change while the broker runs. A listener that has room again
+continues at once. Connections over a lowered limit are closed, those idle for longest first.
 """
 
 from __future__ import annotations
@@ -28,30 +27,30 @@ CREATION_RATE = "max.connection.creation.rate"
 
 
 class ConnectionLimits:
-    """Hang it on the metadata cache, behind what updates the configuration: `cache.subscribe(limits.publish)`."""
+    """Subscribe `publish` to the metadata cache after the subscriber that updates the configuration."""
 
     __slots__ = ("_addresses", "_config", "_quotas")
 
     def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
         self._config = config
         self._quotas = quotas
-        # Of the hosts that have a rate: each is looked up once, since nothing else changes meanwhile.
+        # By host with a rate. Each host is resolved once and kept while its rate stays set.
         self._addresses: dict[str, list[str]] = {}
         self.apply()
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Takes over what has changed, before the change is answered."""
+        """Applies changed limits before the request that changed them is answered."""
         if any(change.resource_type == BROKER_RESOURCE for change in delta.configs_changed):
             self.apply()
         if any(change.entity.has(IP) for change in delta.quotas_changed):
             self._apply_address_rates(image)
 
     def apply(self) -> None:
-        """Puts the configuration in force."""
+        """Applies the limits of the configuration."""
         config = self._config
         listeners = config.listeners
         names = [endpoint.name for endpoint in listeners.endpoints]
-        # Other listeners cannot keep brokers from each other, where there are others.
+        # With several listeners, the inter-broker listener is protected from connections on the others.
         protected = names.index(listeners.inter_broker_name) if len(names) > 1 else -1
         self._quotas.set_limits(
             config.number(MAX_CONNECTIONS),
@@ -89,12 +88,12 @@ class ConnectionLimits:
 
 
 def bound(rate: int) -> float | None:
-    """A rate as the network takes it: the largest number, which is the default, stands for none."""
+    """A rate limit for the network layer. INT_MAX, the default, becomes None: no limit."""
     return None if rate == INT_MAX else float(rate)
 
 
 def addresses_of(host: str) -> list[str]:
-    """The addresses behind a name, or the address itself; none, with a warning, when it cannot be looked up."""
+    """The addresses of a host name or an address, sorted. Logs a warning and returns none if it cannot be resolved."""
     import socket
 
     try:

@@ -1,5 +1,7 @@
-"""Whether the group protocol of KIP-848 is served: this broker must be configured for it, and the cluster agree on it
-(`group.version`, KIP-584). A group that is there already when that ends keeps its records, and is heard no more.
+"""Whether the consumer group protocol of KIP-848 is enabled.
+
+It must be enabled in this broker's configuration and by the cluster's feature level (`group.version`, KIP-584). If it
+is disabled later, existing groups keep their records, but their requests are refused.
 """
 
 from __future__ import annotations
@@ -14,6 +16,6 @@ CONSUMER = "consumer"
 
 
 def is_served(broker: Broker) -> bool:
-    """Else its requests are answered UNSUPPORTED_VERSION."""
+    """Whether the protocol is enabled. If not, its requests are answered with UNSUPPORTED_VERSION."""
     level = broker.metadata_cache.image.features.get(GROUP_VERSION, 0)
     return level >= WITH_CONSUMER_GROUPS and CONSUMER in broker.config.texts("group.coordinator.rebalance.protocols")

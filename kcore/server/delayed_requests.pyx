@@ -1,8 +1,8 @@
-"""Requests of handlers that wait in a purgatory: a fetch for records, a produce for its acknowledgement.
+"""Requests of Python handlers that wait in a purgatory: a fetch for records, a produce for its acknowledgement.
 
-The handler passes a callable. When the operation completes, on any thread, a HandlerEvent brings its number to the
-RequestChannel, and a handler thread calls it. The completing thread needs no GIL: the callables are in a dictionary of
-this object, which outlives the purgatories, and native code only has their numbers.
+The handler passes a callable. When the operation completes, on any thread, a HandlerEvent carries its number to the
+RequestChannel, and a handler thread calls it. The completing thread needs no GIL: native code has only the numbers, and
+the callables are in a dictionary of DelayedRequests, which must outlive the purgatories.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t
@@ -19,16 +19,16 @@ from kcore.storage.log_read cimport readable_log_bytes
 
 LOG = get_logger("kcore.server.request")
 
-# A partition that a request waits for. `position` and `segment_base_offset` say where a read stopped.
+# A partition that a request waits for. A read stopped at `position` of the segment at `segment_base_offset`.
 cdef struct Watched:
-    AwaitedPartition awaited     # first: the purgatory's operations know their partitions by it
+    AwaitedPartition awaited     # first: wait_for_partitions steps through these
     int32_t leader_epoch
     int64_t max_bytes
     int64_t segment_base_offset
     int64_t position
 
 cdef struct DelayedRequest:
-    DelayedOperation operation   # first: the purgatory knows a DelayedRequest by it
+    DelayedOperation operation   # first: cast to DelayedRequest in the callbacks
     void* owner
     int64_t number
     int isolation
@@ -38,13 +38,13 @@ cdef struct DelayedRequest:
     Watched watched[1]           # `count` of them follow
 
 cdef struct WakeUp:
-    HandlerEvent event           # first: the sink knows a WakeUp by it
+    HandlerEvent event           # first: cast to WakeUp in the callbacks
     void* owner
     int64_t number
 
 
 cdef class DelayedRequests:
-    """Keep it for as long as the purgatories and the sink live."""
+    """Wakes the handlers of delayed requests. It must outlive the purgatories and the sink."""
 
     cdef HandlerEventSink sink
     cdef dict waiting
@@ -56,9 +56,9 @@ cdef class DelayedRequests:
 
     def wait_for_records(self, Purgatory purgatory not None, list reads not None, int isolation, int64_t min_bytes,
                          int64_t timeout_ms, object wake) -> None:
-        """Calls `wake()` when `min_bytes` are readable in total, leadership is lost or `timeout_ms` is over.
+        """Calls `wake()` when `min_bytes` are readable in total, leadership is lost or `timeout_ms` has passed.
 
-        `reads` are (partition, leader epoch, max bytes, segment base offset, position) where each read stopped.
+        `reads` lists (partition, leader epoch, max bytes, segment base offset, position): where each read stopped.
         """
         cdef DelayedRequest* request = self.new_request(len(reads), wake)
         cdef Watched* watched
@@ -78,7 +78,7 @@ cdef class DelayedRequests:
 
     def wait_for_acknowledgement(self, Purgatory purgatory not None, list appends not None, int16_t acks,
                                  int64_t timeout_ms, object wake) -> None:
-        """Calls `wake()` when every (partition, offset) is acknowledged as `acks` demands, or `timeout_ms` is over."""
+        """Calls `wake()` when every (partition, offset) is acknowledged as `acks` requires, or after `timeout_ms`."""
         cdef DelayedRequest* request = self.new_request(len(appends), wake)
         cdef int32_t index = 0
         request.operation.try_complete = is_acknowledged
@@ -124,7 +124,7 @@ cdef class DelayedRequests:
 
 
 def acknowledgement_error(Partition partition not None, int16_t acks, int64_t required_offset) -> int:
-    """The error of a produce that is answered now: REQUEST_TIMED_OUT while the acknowledgement is missing."""
+    """The error code of a produce that is answered now. It is REQUEST_TIMED_OUT if the acknowledgement is missing."""
     cdef AwaitedPartition awaited = AwaitedPartition(<void*>partition, required_offset)
     cdef int16_t error
     with nogil:
@@ -133,7 +133,7 @@ def acknowledgement_error(Partition partition not None, int16_t acks, int64_t re
 
 
 cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
-    """From where the reads stopped, without reading again (Kafka's `DelayedFetch.tryComplete`)."""
+    """Counts the readable bytes from where the reads stopped; reads nothing (Kafka's `DelayedFetch.tryComplete`)."""
     cdef DelayedRequest* request = <DelayedRequest*>operation
     cdef Watched* watched
     cdef int32_t index

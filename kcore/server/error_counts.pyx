@@ -1,7 +1,7 @@
-"""Counts the error codes of an answer that a handler gives (Kafka's `AbstractResponse.errorCounts`).
+"""Counts the error codes of a response from a Python handler (Kafka's `AbstractResponse.errorCounts`).
 
-The fields of an answer are nested dictionaries and lists; wherever one of them says `error_code`, that code counts. An answer
-without any error counts once as NONE, however many partitions it speaks of, which is where this differs from Kafka.
+The fields of a response are nested dictionaries and lists. Every `error_code` other than NONE is counted. A response
+without errors counts once as NONE. Kafka counts NONE once for each partition instead.
 """
 
 from libc.stdint cimport int16_t
@@ -11,13 +11,13 @@ from kcore.network.request_metrics cimport RequestErrors
 
 
 def count_errors(RequestErrors errors not None, int16_t api_key, fields) -> None:
-    """Counts what the fields of one answer say."""
+    """Counts the errors of one response."""
     if count_in(errors, api_key, fields) == 0:
         errors.add(api_key, NONE, 1)
 
 
 cdef int count_in(RequestErrors errors, int16_t api_key, fields) except -1:
-    """How many errors there were."""
+    """Counts errors recursively. Returns how many it found."""
     cdef int found = 0
     if not isinstance(fields, dict):
         return 0

@@ -1,10 +1,10 @@
-"""Fetch sessions as handlers use them: the same sessions, by the plain rules of KIP-227, without pins and watches.
+"""Fetch sessions for Python handlers: the sessions of the native path, by the rules of KIP-227.
 
-A handler looks up and reads every partition of a session each time. What it leaves behind is good for the native path,
-which then looks at every partition once.
+A handler looks up and reads every partition of a session for each request; it does not use pins and watches. The native
+path can continue such a session; it then checks every partition once.
 
-Concurrency: what is asked and told is copied, so that no Python object is touched under a session's lock. Between
-`take_up_session` and `tell` other requests may use the session; `tell` finds that out by the epoch.
+Concurrency: requested partitions and results are copied, so that no Python object is used under a session's lock. Other
+requests may use the session between `take_up_session` and `tell`; `tell` detects this by the epoch.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -21,9 +21,9 @@ from kcore.server.fast_path.fetch_session cimport (
 )
 from kcore.server.fast_path.session_cache cimport FetchSessionCache
 
-# One partition, on its way between Python and a session's lock.
+# One partition, copied between Python objects and a session.
 cdef struct Entry:
-    const uint8_t* name          # borrowed from a bytes object, or of a Snapshot
+    const uint8_t* name          # borrowed from a bytes object or a Snapshot
     int32_t name_size
     uint64_t place
     FetchPartition asked
@@ -34,7 +34,7 @@ cdef struct Entry:
     bint diverges
     bint is_news
 
-# Copies of a session's partitions, in no order.
+# Copies of a session's partitions. `take_snapshot` sorts them by place.
 cdef struct Snapshot:
     Entry* entries
     int32_t count
@@ -42,9 +42,9 @@ cdef struct Snapshot:
 
 
 cdef class HandlerSession:
-    """A session for the time of one request of it, which has moved its epoch on."""
+    """A session during one of its requests, after its epoch was advanced."""
 
-    cdef FetchSession* session   # with a reference
+    cdef FetchSession* session   # holds a reference
     cdef int32_t expected_epoch
     cdef readonly int session_id
     cdef list asked
@@ -56,15 +56,17 @@ cdef class HandlerSession:
                 session_release(session)
 
     def partitions(self):
-        """Everything that the session asks for, in its order: (topic's name or id, index, leader epoch, fetch offset,
-        last fetched epoch, max bytes)."""
+        """The partitions that the session fetches, in its order.
+
+        A list of (topic name or id, index, leader epoch, fetch offset, last fetched epoch, max bytes).
+        """
         return self.asked
-
     def tell(self, list told not None):
-        """Notes what was read of each of `partitions`: (high watermark, log start offset, size of the records in bytes,
-        error code, whether the logs diverge), -1 for offsets that the answer does not have.
+        """Records what was read from each of `partitions`, in the same order.
 
-        Returns for each whether the answer speaks of it. InvalidFetchSessionEpochError when a later request came first.
+        `told` lists (high watermark, log start offset, record bytes, error code, whether the logs diverge), with -1 for
+        offsets that the response does not have. Returns a list of bool: whether the response must include the
+        partition. Raises InvalidFetchSessionEpochError if a later request used the session first.
         """
         cdef Entry* entries = new_entries(self.asked)
         cdef int32_t count = len(self.asked)
@@ -86,11 +88,11 @@ cdef class HandlerSession:
 
 def take_up_session(FetchSessionCache sessions not None, int32_t session_id, int32_t epoch, bint by_id,
                     list asked not None, list forgotten not None):
-    """Brings a session to what its next request says: `asked` as in `HandlerSession.partitions`, `forgotten` (topic's name
-    or id, index).
+    """Applies the next request of a session to it.
 
-    Returns a HandlerSession, or None when the session has nothing left to ask for, and is gone. Raises the KafkaError
-    of a session that is gone, of a wrong epoch, or of one that names topics otherwise than this version.
+    `asked` has the shape of `HandlerSession.partitions`; `forgotten` lists (topic name or id, index). Returns a
+    HandlerSession. Returns None if no partition is left; the session is then closed. Raises the KafkaError for an
+    unknown session, for a wrong epoch, or if the session uses topic ids and the request uses names, or vice versa.
     """
     cdef Entry* entries = new_entries(asked)
     cdef Entry* dropped = NULL
@@ -136,9 +138,9 @@ def take_up_session(FetchSessionCache sessions not None, int32_t session_id, int
 
 def open_session(FetchSessionCache sessions not None, bint by_id, bint privileged, list asked not None,
                  list told not None):
-    """Begins a session that has been told of everything it asks for; `privileged` for a follower.
+    """Opens a session after its full fetch. `privileged` is true for a follower.
 
-    `asked` and `told` as in HandlerSession. Returns its id, or 0 when there is no room for it.
+    `asked` and `told` have the shapes of HandlerSession's. Returns the session id, or 0 if the cache has no room.
     """
     cdef Entry* entries = new_entries(asked)
     cdef int32_t count = len(asked)
@@ -160,7 +162,7 @@ def open_session(FetchSessionCache sessions not None, bint by_id, bint privilege
 
 
 cdef Entry* new_entries(list asked) except NULL:
-    """What is asked, as entries whose names are borrowed."""
+    """Converts requested partitions to entries, which borrow the names. The caller frees the array."""
     cdef Entry* entries = <Entry*>calloc(max(1, len(asked)), sizeof(Entry))
     cdef Entry* entry = entries
     cdef bytes name
@@ -199,7 +201,7 @@ cdef tuple asked_of(const Entry* entry):
             entry.asked.offset, entry.asked.last_fetched_epoch, entry.asked.max_bytes)
 
 
-# --- callers hold session.lock, or nobody else knows the session --------------------------------------------------------
+# --- callers hold session.lock, or the session is not shared yet ------------------------------------------------------
 
 
 cdef bint update(FetchSession* session, const Entry* asked, int32_t asked_count, const Entry* forgotten,
@@ -234,12 +236,12 @@ cdef void tell_all(FetchSession* session, Entry* told, int32_t count) noexcept n
             told[position].is_news = session_tell(
                 entry, told[position].high_watermark, told[position].log_start_offset, told[position].size_bytes,
                 told[position].error, told[position].diverges)
-    # The native path's view of what is active holds no longer.
+    # The native path's set of active partitions is out of date.
     session.isolation = NO_ISOLATION
 
 
 cdef bint take_snapshot(const FetchSession* session, Snapshot* out) noexcept nogil:
-    """Copies the partitions in their order; False without memory."""
+    """Copies the partitions in their order. Returns False if memory is exhausted."""
     cdef const SessionPartition* entry
     cdef Entry* copied
     cdef uint8_t* names

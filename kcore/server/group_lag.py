@@ -1,11 +1,11 @@
-"""How far consumer groups are behind, in records and in seconds, for every partition that they committed an offset of.
+"""The lag of consumer groups in records and in seconds, for every partition with a committed offset.
 
-What an operator wants to know of a group whether or not it has members at the moment. The rule is
-`kcore/metrics/consumer_lag.py`'s.
+It is reported for groups with and without members. `kcore/metrics/consumer_lag.py` defines the lag.
 
-Bounds: `metrics.max.group.partitions` pairs of group and partition, by the names of the groups; the number of those
-left out is a metric of its own. The time of a record is found through the index and read from the log, once for each
-committed offset, and for SEARCH_BUDGET_S at most in one go: beyond that, the rest has no seconds until the next time.
+Bounds: at most `metrics.max.group.partitions` pairs of group and partition are reported, in the order of group names;
+a metric has the number of pairs left out. The timestamp of a record is found through the index and read from the log,
+once per committed offset. One scrape spends at most SEARCH_BUDGET_S on this; partitions that remain have no lag in
+seconds until the next scrape.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEARCH_BUDGET_S = 0.5
 
 
 class GroupLag:
-    """A source of samples. `now_ms` is the wall clock, which records' timestamps are compared with."""
+    """A source of samples. `now_ms` is the wall clock that record timestamps are compared with."""
 
     __slots__ = ("_coordinator", "_limit", "_now_ms", "_record_times", "_replicas", "_search_until_s")
 
@@ -45,7 +45,7 @@ class GroupLag:
         self._replicas = replicas
         self._limit = limit
         self._now_ms = now_ms
-        # (group, topic, partition) -> (offset, timestamp of the first record from there on), as last found.
+        # (group, topic, partition) -> (first unread offset, timestamp of its record), kept between scrapes.
         self._record_times: dict[Place, tuple[int, int]] = {}
         self._search_until_s = 0.0
 
@@ -80,7 +80,7 @@ class GroupLag:
         yield "kcli_group_partitions_left_out", (), left_out
 
     def _record_time(self, place: Place, partition: Partition, offset: int) -> int | None:
-        """When the first record that is not read was made; None when that is not known (yet)."""
+        """The timestamp in milliseconds of the first unread record. None if it is unknown or not searched yet."""
         offset = first_unread(offset, partition.log.start_offset)
         found = self._record_times.get(place)
         if found is not None and found[0] == offset:
@@ -90,7 +90,7 @@ class GroupLag:
         try:
             timestamp = partition.log.timestamp_at(offset)
         except (OSError, KafkaError):
-            # A directory that fails, or a log that is being deleted, is reported elsewhere.
+            # A failed directory, or a log being deleted, is reported elsewhere.
             return None
         if timestamp is None or timestamp < 0:
             return None

@@ -1,7 +1,7 @@
-"""A debug hook: sleeps natively with the interpreter lock held, as a badly behaved extension module would.
+"""A debug hook: sleeps in native code with the GIL held, as a badly behaved extension module would.
 
-Reached by SIGUSR2 where `kcli.debug.hooks` is on. It proves that the data plane needs no interpreter lock: produce and
-fetch go on while no Python code of the process can run.
+SIGUSR2 triggers it if `kcli.debug.hooks` is on. It proves that the data plane needs no GIL: produce and fetch continue
+while no Python code of the process can run.
 """
 
 cdef extern from "<time.h>" nogil:
@@ -12,10 +12,10 @@ cdef extern from "<time.h>" nogil:
 
 
 def hold_interpreter(int milliseconds) -> None:
-    """Returns after `milliseconds`; until then no other thread gets the interpreter lock."""
+    """Returns after `milliseconds`. Until then no other thread gets the GIL."""
     cdef timespec duration
     duration.tv_sec = milliseconds // 1000
     duration.tv_nsec = (milliseconds % 1000) * 1_000_000
-    # Not `with nogil`: holding it is the point. A signal cuts one sleep short, and the rest is slept too.
+        # Not `with nogil`: the purpose is to hold it. After a signal, the sleep continues for the remaining time.
     while nanosleep(&duration, &duration) != 0:
         pass

@@ -1,5 +1,5 @@
-"""Counts how often the in-sync replicas of led partitions became fewer or more (ReplicaManager's IsrShrinks and
--Expands)."""
+"""Counts ISR shrinks and expansions of the partitions that this broker leads (ReplicaManager's IsrShrinks and
+IsrExpands)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class IsrChanges:
-    """Hang `publish` on the metadata cache; what is there at first is no change."""
+    """Subscribe `publish` to the metadata cache. The first image is the baseline and counts no change."""
 
     __slots__ = ("_before", "_broker_id", "expands", "shrinks")
 
@@ -20,7 +20,7 @@ class IsrChanges:
         self.expands = 0
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Compares what changed with what it was."""
+        """Compares the changed partitions with the previous image."""
         before, self._before = self._before, image
         if before is None:
             return

@@ -1,13 +1,13 @@
-"""The one thread that appends batches which take long to decompress.
+"""The thread that appends batches which take long to decompress.
 
-A few kilobytes can become hundreds of megabytes. Network threads and handlers have other clients to serve, so neither
-decompresses such a batch: the handler leaves the request to this thread, which answers it. There is one such thread, so
-that the other processors stay free, and at most one such batch is in memory (`kcli.batch.max.decompressed.bytes`). It
-decompresses without the interpreter lock and before it takes the lock of the log.
+A few kilobytes can decompress to hundreds of megabytes. Network threads and handlers serve other clients, so they do
+not decompress such a batch: the handler passes the request to this thread, which answers it. With a single thread the
+other processors stay free, and at most one such batch is in memory (`kcli.batch.max.decompressed.bytes`). It
+decompresses without the GIL and before it takes the lock of the log.
 
-Its connection is muted until the answer, so the order of a connection's requests is kept. The requests that wait keep
-their frames in memory: `queued.max.requests` bounds their number, and what exceeds it is answered REQUEST_TIMED_OUT,
-which clients retry. The thread starts with the first such request; a broker that never gets one has no thread.
+The connection is muted until the response, so its requests stay in order. Waiting requests keep their frames in memory:
+`queued.max.requests` bounds their number. Requests above it are answered with REQUEST_TIMED_OUT, which clients retry.
+The thread starts with the first request.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # Does the work of a request and answers it.
+    # Executes and answers a request.
     Work = Callable[[], None]
-    # Ends the connection of a request whose work is not done any more.
+    # Closes the connection of a request that will not be executed.
     Abandon = Callable[[], None]
 
 
 class LargeBatches:
-    """The queue and its thread; at most `capacity` requests wait."""
+    """The queue and its thread. At most `capacity` requests wait."""
 
     __slots__ = ("_capacity", "_changed", "_closed", "_thread", "_waiting")
 
@@ -39,11 +39,11 @@ class LargeBatches:
 
     @property
     def has_room(self) -> bool:
-        """Whether a request can wait here; handlers that ask at the same time may exceed the bound by their number."""
+        """Whether a request can wait here. Handlers that check concurrently may exceed the bound by their number."""
         return len(self._waiting) < self._capacity
 
     def submit(self, work: Work, abandon: Abandon) -> None:
-        """Has the thread do the work after what waits already."""
+        """Queues a request. After shutdown, calls `abandon` instead."""
         with self._changed:
             if not self._closed:
                 self._waiting.append((work, abandon))
@@ -55,7 +55,7 @@ class LargeBatches:
         abandon()
 
     def shutdown(self) -> None:
-        """Finishes the work that has begun, and abandons what waits."""
+        """Finishes the request in progress and abandons those that wait."""
         with self._changed:
             self._closed = True
             abandoned = list(self._waiting)

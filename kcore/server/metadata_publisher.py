@@ -1,15 +1,14 @@
-"""Makes this broker what the metadata says it is: logs, leadership, coordination (BrokerMetadataPublisher).
+"""Applies metadata changes to this broker: logs, leadership and group coordination (BrokerMetadataPublisher).
 
-It hears of every committed change in order, on the thread that made the change and before the client is answered, so
-that a topic can be written to as soon as its creation is acknowledged. A partition whose log cannot be made stays
-offline with the reason in the log: the change is committed all the same, and other partitions are not held up. Where
-it is for want of room or of descriptors, it is tried again every `replica.high.watermark.checkpoint.interval.ms`, as
-what else a full disk kept from being written, until there are some.
+It receives every committed change in order, on the thread that made the change and before the client is answered. So a
+topic is writable as soon as its creation is acknowledged. If a log cannot be created, its partition stays offline and
+the reason is logged; the change stays committed, and other partitions are not affected. If the disk is full or
+descriptors are exhausted, the creation is retried every `replica.high.watermark.checkpoint.interval.ms`.
 
-Concurrency: `_lock`, below the metadata cache's, keeps what the scheduler tries again apart from changes.
+Concurrency: `_lock` separates these retries from changes. It is below the metadata cache's lock.
 
-What is configured for brokers comes first, since topics take their defaults from it. When a default changes, every log
-is configured anew, as in Kafka.
+Broker configurations are applied first, since topics take their defaults from them. When a default changes, every log
+is reconfigured, as in Kafka.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ FINISH_DELAY_MS = 1000
 
 
 class MetadataPublisher:
-    """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`; the first call is the state at the start."""
+    """Subscribe `publish` to the metadata cache. The first call has the state at startup."""
 
     __slots__ = (
         "_broker_id",
@@ -80,17 +79,17 @@ class MetadataPublisher:
         self._started = False
         self._image = MetadataImage()
         self._lock = RLock()
-        # Partitions to lead whose log could not be made for now, and whether they are new. At most all there are.
+        # Led partitions whose log could not be created yet, and whether they are new.
         self._without_log: dict[TopicPartition, bool] = {}
         self._retry: ScheduledTask | None = None
-        # Ids of deleted topics whose directories cannot come back: the controller can forget them.
+        # Ids of deleted topics whose directories are gone for good: the controller can forget them.
         self._finished_deletions: set[bytes] = set()
         self._finish_deletions = finish_deletions
         self._finish: ScheduledTask | None = None
         config.on_change(TOPIC_DEFAULT_KEYS, self._reconfigure_all)
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Deletions come before creations: one change may delete a topic and create it again."""
+        """Applies a change. Deletions come before creations: one change may delete and re-create a topic."""
         with self._lock:
             self._publish(image, delta)
 
@@ -113,7 +112,7 @@ class MetadataPublisher:
         self._started = True
 
     def _take(self, image: MetadataImage, state: PartitionState, minimums: dict[str, int], *, is_new: bool) -> None:
-        """Opens and leads a partition where the metadata says so; `minimums` are the topics' min.insync.replicas."""
+        """Opens and leads a partition if the metadata says so. `minimums` caches min.insync.replicas by topic."""
         if self._broker_id not in state.replicas:
             self._without_log.pop((state.topic, state.partition), None)
             return
@@ -151,12 +150,12 @@ class MetadataPublisher:
             self._retry = self._scheduler.schedule("make-missing-logs", self._make_missing_logs, delay_ms)
 
     def _make_missing_logs(self) -> None:
-        """Creates them in the order of the requests. If the first one fails again, so would the others."""
+        """Retries in the order of the failures. If one fails again, the others would too."""
         with self._lock:
             self._retry = None
             minimums: dict[str, int] = {}
             for key in tuple(self._without_log):
-                # What is deleted or led elsewhere by now has left.
+                # Partitions that were deleted or lost their leadership have been removed from the table.
                 self._take(self._image, self._image.topics[key[0]].partitions[key[1]], minimums, is_new=False)
                 if key in self._without_log:
                     self._try_again_later()
@@ -172,7 +171,7 @@ class MetadataPublisher:
             self._groups.unload(state.partition)
 
     def _coordinate(self, partition: Partition, partition_count: int) -> None:
-        """Takes over the groups of a partition of `__consumer_offsets`; an empty one needs no background work."""
+        """Loads the groups of a partition of `__consumer_offsets`: at once if it is empty, else in the background."""
         self._groups.announce(partition.index, partition_count)
         if partition.log.end_offset == partition.log.start_offset:
             self._groups.load(partition)
@@ -180,7 +179,7 @@ class MetadataPublisher:
             self._scheduler.schedule(f"load-offsets-{partition.index}", lambda: self._groups.load(partition))
 
     def _delete(self, topics: Iterable[TopicImage]) -> None:
-        """All topics of a change at once: what their deletion costs once is paid once."""
+        """Deletes the topics of one change together, which pays the fixed costs once."""
         held = [state for topic in topics for state in topic.partitions if self._broker_id in state.replicas]
         for state in held:
             self._give_up(state)
@@ -190,13 +189,13 @@ class MetadataPublisher:
             self._finish_later(topic.topic_id for topic in topics)
 
     def _finish_later(self, topic_ids: Iterable[bytes]) -> None:
-        """One change of the metadata for all topics that are deleted within a second, after the clients' answers."""
+        """Reports all topics deleted within a second in one metadata change, after the clients were answered."""
         self._finished_deletions.update(topic_ids)
         if self._finish is None:
             self._finish = self._scheduler.schedule("finish-deletions", self._forget_finished, FINISH_DELAY_MS)
 
     def _forget_finished(self) -> None:
-        """The controller takes locks above this one's; what it could not write waits for the next deletion."""
+        """Calls the controller without `_lock`, since its locks come first. A failed write is retried next time."""
         with self._lock:
             self._finish = None
             finished = frozenset(self._finished_deletions)
@@ -208,7 +207,7 @@ class MetadataPublisher:
         self._reconfigure(self._image, self._image.topics)
 
     def _reconfigure(self, image: MetadataImage, names: Iterable[str]) -> None:
-        """Hands topics their configurations, all in one pass over the logs."""
+        """Applies the configurations of topics in one pass over the logs."""
         overrides = {name: image.topic_configs(name) for name in names if name in image.topics}
         if not overrides:
             return
@@ -223,7 +222,7 @@ class MetadataPublisher:
 
 
 def log_changes(delta: MetadataDelta) -> None:
-    """One line for each topic that was created, deleted or given partitions, however many partitions it has."""
+    """Logs one line per topic that was created, deleted or extended, regardless of the number of partitions."""
     for topic in delta.topics_deleted:
         LOG.info("Deleted topic %s with %d partitions", topic.name, len(topic.partitions))
     for topic in delta.topics_created:

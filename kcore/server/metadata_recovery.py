@@ -1,10 +1,13 @@
-"""What a start does about a metadata store that was lost or damaged, while the directories of topics are still there.
+"""Startup with a lost or damaged metadata store while the log directories still have partitions.
 
-A store in which nobody ever was controller beside directories of partitions is a lost one: starting with it would set
-every log aside as unknown. It is refused by name, unless the operator asks for `--rebuild-metadata`: then topics are
-planned from the directories (`kcore.controller.metadata_rebuild`), their logs are loaded, which tells leader epochs and
-producer ids, and one transaction makes them known. Until that is committed the store counts as lost, so that a crash in
-between changes nothing. A store that is there and sound is used as it is, whatever was asked for.
+A store is considered lost if it is unused and the log directories have partitions. Starting with it would set every log
+aside as unknown, so the broker refuses to start. With `--rebuild-metadata`, it does the following instead:
+
+1. Plan the topics from the directories (`kcore.controller.metadata_rebuild`).
+2. Load their logs, which gives leader epochs and producer ids.
+3. Write the topics in one transaction. Until it commits, the store counts as lost, so a crash changes nothing.
+
+A sound store is used as it is, with or without the option.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ TOPICS_NAMED = 5
 
 
 def refuse_lost_metadata(store: MetadataStore, found: list[FoundPartition]) -> NoReturn:
-    """MetadataStoreError, which names what was lost and what can be done."""
+    """Raises MetadataStoreError with the lost topics and the possible remedies."""
     topics = sorted({partition.topic for partition in found})
     named = ", ".join(topics[:TOPICS_NAMED]) + (
         f" and {len(topics) - TOPICS_NAMED} more" * (len(topics) > TOPICS_NAMED)
@@ -43,7 +46,7 @@ def refuse_lost_metadata(store: MetadataStore, found: list[FoundPartition]) -> N
 
 
 def plan(store: MetadataStore, logs: LogManager, config: BrokerConfig, broker_id: int) -> RebuiltMetadata:
-    """What the directories say; MetadataStoreError when they contradict each other or one cannot be read."""
+    """Plans the topics from the directories. Raises MetadataStoreError if they conflict or one is unreadable."""
     offline = logs.offline_directories()
     if offline:
         raise MetadataStoreError(
@@ -57,9 +60,9 @@ def plan(store: MetadataStore, logs: LogManager, config: BrokerConfig, broker_id
 
 
 def restore(store: MetadataStore, logs: LogManager, rebuilt: RebuiltMetadata) -> None:
-    """Makes the planned topics known, now that their logs have been loaded."""
+    """Writes the planned topics to the store. Their logs must be loaded."""
     epoch, producer_id = logs.highest_leader_epoch(), logs.highest_producer_id()
-    # Each start of the broker raised the epochs of all that it leads: the highest is near what each of them had.
+    # Each start of the broker raised the epochs of all partitions that it led, so all are near the highest one.
     topics = rebuilt.with_leader_epoch(max(epoch, 0))
     next_producer_id = producer_id + 1 + SPARED_PRODUCER_IDS if producer_id >= 0 else SPARED_PRODUCER_IDS
     store.restore_topics(topics.values(), rebuilt.overrides, next_producer_id)

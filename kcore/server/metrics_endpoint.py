@@ -1,15 +1,14 @@
 """The HTTP endpoint that Prometheus scrapes: `/metrics`, `/health` and `/ready` on `metrics.host` and `metrics.port`.
 
-    GET /metrics   everything, in text format 0.0.4
-    GET /health    200 as long as the process answers
-    GET /ready     200 while the broker serves its clients, 503 before and after
+    GET /metrics   all metrics, in text format 0.0.4
+    GET /health    200 while the process responds
+    GET /ready     200 while the broker serves clients, 503 before and after
 
-One thread serves it all, one answer a connection. Bounds, so that no scraper can hold the broker up:
-`metrics.max.connections` at a time, further ones are closed at once; a connection that has not been served within
-`metrics.connection.timeout.ms` is closed, however busy it is; a request's head may have MAX_HEAD_BYTES. Bodies are not
-read.
+One thread serves all connections, one request each. Bounds protect the broker from scrapers: `metrics.max.connections`
+connections at a time, and further ones are closed at once; `metrics.connection.timeout.ms` per connection, idle or not;
+MAX_HEAD_BYTES for a request's head. Request bodies are not read.
 
-Imported only where the endpoint is on: a broker without it pays nothing when it starts.
+This module is imported only if the endpoint is enabled.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ LOG = get_logger("kcore.server.metrics")
 
 MAX_HEAD_BYTES = 8192
 BACKLOG = 16
-# Before another attempt to accept, after the system had no descriptor or memory for a connection.
+# Pause before the next accept when the system has no descriptor or memory for a connection.
 PAUSE_S = 0.1
 HEAD_END = b"\r\n\r\n"
 PLAIN = "text/plain; charset=utf-8"
@@ -48,7 +47,7 @@ REASONS = {
 
 
 class Scrape:
-    """One connection: what came so far, what is still to be sent, and when it must be done."""
+    """One connection: the bytes received, the bytes still to send, and its deadline."""
 
     __slots__ = ("deadline_s", "outgoing", "received", "socket")
 
@@ -60,7 +59,7 @@ class Scrape:
 
 
 class MetricsEndpoint:
-    """`render` gives the text of /metrics, `is_ready` says whether clients are served. `start` binds and begins."""
+    """`render` returns the text of /metrics; `is_ready` says whether clients are served. `start` binds and serves."""
 
     def __init__(
         self,
@@ -83,16 +82,16 @@ class MetricsEndpoint:
 
     @property
     def url(self) -> str:
-        """Where a scraper on this machine finds it."""
+        """The URL for a scraper on this machine."""
         host = {"": "localhost", "0.0.0.0": "localhost", "::": "localhost"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/metrics"
 
     def start(self) -> None:
-        """Binds, which OSError says when it cannot, and serves from then on."""
+        """Binds the socket and starts the thread. Raises OSError if the address cannot be bound."""
         try:
             self._listener = open_listener(self.host, self.port)
         except OSError as error:
-            # Without its number: what is to be done about a taken port differs from that of a listener for clients.
+            # Without errno: the advice for a port in use differs from that for a client listener.
             raise OSError(
                 f"cannot serve metrics at metrics.host={self.host} metrics.port={self.port}: {error.strerror}; "
                 "choose another address, or remove metrics.port",
@@ -107,7 +106,7 @@ class MetricsEndpoint:
         self._thread.start()
 
     def stop(self) -> None:
-        """Closes everything; what is being sent is cut off."""
+        """Closes everything. Responses in progress are cut off."""
         if self._thread is None:
             return
         os.write(self._waker, b"\0")
@@ -144,7 +143,7 @@ class MetricsEndpoint:
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
-            # Gone again, or no descriptor is left: a client that still waits is reported at once, again and again.
+            # Without a descriptor the waiting client would be reported again at once, so pause. Otherwise it is gone.
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 time.sleep(PAUSE_S)
             return
@@ -223,7 +222,7 @@ class MetricsEndpoint:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """A listening socket; an empty host stands for every interface."""
+    """A listening socket. An empty host means every interface."""
     family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
         0
     ]
@@ -239,7 +238,7 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def response(status: int, body: str | bytes, headers: str = "", content_type: str = PLAIN) -> bytes:
-    """A whole answer, after which the connection ends."""
+    """A complete HTTP response. The connection closes after it."""
     payload = body.encode() if isinstance(body, str) else body
     head = (
         f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: {content_type}\r\n"

@@ -1,7 +1,7 @@
-"""The quota of partitions that a client may create or delete in a second (controller_mutation_rate, KIP-599).
+"""The quota of partitions that a client may create or delete per second (controller_mutation_rate, KIP-599).
 
-Versions that know THROTTLING_QUOTA_EXCEEDED are refused what exceeds the quota, topic by topic; older ones are given
-it, and throttled afterwards.
+In API versions with THROTTLING_QUOTA_EXCEEDED, topics above the quota are refused one by one. In older versions they
+are accepted, and the client is throttled afterwards.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def mutation_quota(context: RequestContext, strict_since: int | None = None) -> Callable[[int], None]:
-    """For the controller to call with the partitions of each topic before it changes anything.
+    """A function that the controller calls with the number of partitions of each topic before it changes anything.
 
-    It raises ThrottlingQuotaExceededError in versions from `strict_since` on; without one no version is refused.
+    From version `strict_since` on, it raises ThrottlingQuotaExceededError. With None it never raises.
     """
     strictly = strict_since is not None and context.api_version >= strict_since
 

@@ -1,22 +1,22 @@
-"""Importing partitions that another broker wrote, usually Apache Kafka, while this broker is stopped.
+"""Imports partitions that another broker wrote, usually Apache Kafka. This broker must be stopped.
 
-A partition's directory is copied into a log directory, or renamed if requested or if it is in one of our log
-directories already. Its topic, id, partition and leader epoch are registered in the embedded metadata store. Segments
-are not changed: old formats (magic 0 and 1), transaction markers and gaps stay as they are.
+A partition's directory is copied into a log directory. It is renamed instead if requested, or if it is in one of our
+log directories already. Its topic, id, partition and leader epoch are registered in the embedded metadata store.
+Segments are not changed: old formats (magic 0 and 1), transaction markers and gaps stay as they are.
 
-An import that is impossible is refused before anything is changed (`ImportRefused` has the directory, the reason and
-what to do): another topic of the same name or id, a partition that exists, partition numbers with a gap, a directory
-without `partition.metadata` if no topic id is given, internal topics, a directory that a broker uses.
+An impossible import is refused before anything is changed. `ImportRefused` has the directory, the reason and the
+remedy. Reasons: another topic with the same name or id, an existing partition, a gap in the partition numbers, a
+directory without `partition.metadata` if no topic id is given, internal topics, a directory that a broker uses.
 
 Crash policy: directories get their final names when all of them are complete, recovered and on the device, and the
 checkpoints have their start and end offsets. The store is written last, in one transaction per topic. Therefore
-directories with final names are complete after a crash: the next start of the broker sets them aside and logs them, and
-a repeated import takes them from there (`--move` does so by itself). The next import removes directories with
+directories with final names are complete after a crash. If the broker starts first, it sets them aside and logs them; a
+repeated import takes them from there (`--move` does so automatically). The next import removes directories with
 unfinished names. The sources of a copy are never changed.
 
 A directory without a clean shutdown (no `.kafka_cleanshutdown` beside it) is recovered by the import and not by the
-broker: all of it is on the device now, so that gaps, which compaction may have left, are no loss. A broker that was
-killed before its first checkpoint would treat them as one.
+broker. The import has synced all data, so gaps in it come from compaction and are no loss. A broker that was killed
+before its first checkpoint would treat them as a loss.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ UNIQUE_ID_BYTES = 16
 NO_EPOCH = -1
 UNKNOWN_END = -1
 READ_BYTES = 1 << 20
-# The id of a broker that was not given one, as when it starts.
+# The id of a broker without a configured id, as in the broker's start.
 SINGLE_BROKER_ID = 1
 
 
@@ -139,21 +139,21 @@ class PartitionImport:
             raise
 
     def close(self) -> None:
-        """Gives everything back."""
+        """Closes the store and unlocks the log directories."""
         self._store.close()
         self._log_dirs.close()
 
     # What is to be done
 
     def plan(self, directories: Sequence[str], topic_id: bytes | None = None, *, moves: bool = False) -> list[Move]:
-        """What `carry_out` would do, or ImportRefused; nothing is touched.
+        """Returns what `carry_out` will do, without changing anything. Raises ImportRefused.
 
-        `topic_id` is that of directories without `partition.metadata`; with `moves` directories are renamed, not
+        `topic_id` applies to directories without `partition.metadata`. With `moves`, directories are renamed instead of
         copied.
         """
         for log_dir in self._log_dirs.online():
             if log_dir.meta is not None and not self._disk.exists(f"{log_dir.path}/{CLEAN_SHUTDOWN_FILE}"):
-                # What recovery may cut away there, it must not where everything was copied onto the device.
+                # Recovery there may truncate logs. It must not truncate imported logs, which are already synced.
                 raise ImportRefused(
                     f"{log_dir.path} was not shut down cleanly: start the broker and stop it again first"
                 )
@@ -178,13 +178,13 @@ class PartitionImport:
             candidate.log_start_offset = self._checkpointed(parent, LOG_START_OFFSET_FILE, candidate.key)
             if self._disk.exists(f"{parent}/{CLEAN_SHUTDOWN_FILE}"):
                 recovery_point = self._checkpointed(parent, RECOVERY_POINT_FILE, candidate.key)
-                # A shutdown that was clean flushed everything.
+                # A clean shutdown flushed everything.
                 candidate.end_offset = recovery_point if recovery_point == end_offset else None
                 candidate.is_clean = candidate.end_offset is not None
         return candidate
 
     def _moved_before(self, path: str, key: TopicPartition, moves: bool) -> str:
-        """Where a missing directory is now: an import that was interrupted by a crash may have moved it."""
+        """The present path of a missing directory: an import that was interrupted by a crash may have moved it."""
         found = [f"{log_dir.path}/{directory_name(*key)}" for log_dir in self._log_dirs.online()]
         found = [target for target in found if self._disk.exists(target)]
         if not found:
@@ -199,7 +199,7 @@ class PartitionImport:
         return found[0]
 
     def _named(self, path: str) -> TopicPartition:
-        """Topic and partition in a directory's name, which a broker may have set aside."""
+        """The topic and partition in a directory's name, with or without the suffix of a stray directory."""
         name = os.path.basename(path)
         if name.endswith(STRAY_SUFFIX):
             name = name.rpartition(".")[0]
@@ -238,28 +238,31 @@ class PartitionImport:
         return chosen
 
     def _last_batch(self, path: str, name: str) -> tuple[int, int]:
-        """The leader epoch of the last batch of a segment (-1: an old format, or no batch), and the log's end."""
+        """The latest leader epoch in a segment (-1 if its format has none, or without batches), and the log end offset.
+
+        The end offset is UNKNOWN_END if a batch is corrupt.
+        """
         end_offset, epoch = int(name.removesuffix(LOG_SUFFIX)), NO_EPOCH
         descriptor = self._disk.open(f"{path}/{name}")
         try:
             for batch in self._batches(descriptor):
                 end_offset, epoch = batch.next_offset, max(epoch, batch.partition_leader_epoch)
         except errors.CorruptMessageError:
-            # What stands before it counts for the epoch; recovery says more about the rest.
+            # The epoch of the batches before it counts. Recovery decides on the rest.
             end_offset = UNKNOWN_END
         finally:
             self._disk.close(descriptor)
         return epoch, end_offset
 
     def _batches(self, descriptor: int) -> Iterator[RecordBatch]:
-        """The whole batches from the start of a file, whose bytes are looked at in pieces."""
+        """The complete batches of a file, which is read in pieces."""
         position, size = 0, READ_BYTES
         while piece := self._disk.pread(descriptor, size, position):
             batches = decode_batches(piece, check_crc=False)
             yield from batches
             if batches.position == 0 and len(piece) < size:
                 return
-            # A batch that is larger than a piece is read with the next one.
+            # For a batch larger than a piece, read a piece of twice the size.
             size = READ_BYTES if batches.position else 2 * size
             position += batches.position
 
@@ -272,13 +275,13 @@ class PartitionImport:
         return max((epoch for epoch, _ in entries or ()), default=NO_EPOCH)
 
     def _checkpointed(self, log_dir: str, name: str, key: TopicPartition) -> int | None:
-        """The offset in the checkpoint beside the directory. A damaged checkpoint is ignored, as at a start."""
+        """The offset in the checkpoint beside the directory. A damaged checkpoint is ignored, as at startup."""
         try:
             return OffsetCheckpoint(self._disk, f"{log_dir}/{name}").read().get(key)
         except CorruptFileError:
             return None
 
-    # What stands against it
+    # Conflicts
 
     def _check_conflicts(self, candidates: Sequence[Candidate]) -> None:
         seen: dict[TopicPartition, Candidate] = {}
@@ -347,28 +350,28 @@ class PartitionImport:
                     )
 
     def _placed(self, candidate: Candidate, moves: bool) -> Move:
-        """The log directory for a partition: the present one if it is ours, or else that with the fewest partitions."""
+        """The log directory for a partition: its own if that is ours, or else the one with the fewest partitions."""
         own = [log_dir for log_dir in self._log_dirs.online() if log_dir.path == os.path.dirname(candidate.source)]
         if own:
             return Move(candidate, own[0], is_rename=True)
         target = min(self._log_dirs.online(), key=lambda log_dir: len(log_dir.partition_entries()))
         return Move(candidate, target, is_rename=moves)
 
-    # Doing it
+    # Execution
 
     def carry_out(self, plan: Iterable[Move], overrides: Mapping[str, str]) -> None:
-        """Carries out the plan. `overrides` are the configurations of created topics. OSError from the disk."""
+        """Carries out the plan. `overrides` are the configurations of created topics. Raises OSError."""
         moves = list(plan)
         for log_dir in self._log_dirs.online():
             self._remove_unfinished(log_dir)
             if log_dir.meta is None:
-                # Nothing was ever left unclean in it.
+                # A new directory: without the marker, the broker would recover its logs.
                 log_dir.mark_clean_shutdown(-1, {})
         self._log_dirs.claim(self._broker_id, self._cluster_id)
         for move in moves:
             if move.log_dir.failure is not None:
                 raise move.log_dir.failure
-        # From now on a directory of no topic is not the trace of a store that was lost.
+        # With a controller epoch, the store no longer looks lost because of directories without a topic.
         controller_epoch = self._store.claim_controller(self._broker_id)
         placed = [(move, self._bring(move, overrides)) for move in moves]
         touched = {id(move.log_dir): move.log_dir for move in moves}.values()
@@ -429,7 +432,7 @@ class PartitionImport:
             raise opened.failure or error from None
 
     def _note_offsets(self, log_dir: LogDir, candidates: Sequence[Candidate]) -> None:
-        """Writes the start and end offsets to the checkpoints, and removes those of earlier logs of these names."""
+        """Writes the start and end offsets to the checkpoints. Offsets of earlier logs of the same name are dropped."""
         for name, offsets in (
             (RECOVERY_POINT_FILE, {candidate.key: candidate.end_offset or 0 for candidate in candidates}),
             (LOG_START_OFFSET_FILE, {candidate.key: candidate.log_start_offset for candidate in candidates}),
@@ -448,7 +451,7 @@ class PartitionImport:
                 self._store.create_topic(controller_epoch, TopicImage(topic, own[0].topic_id, states), overrides)
 
     def _state(self, candidate: Candidate) -> PartitionState:
-        """The partition without a leader: the start of the broker elects it, and begins a new epoch."""
+        """The partition without a leader. The next start of the broker elects one and increments the epoch."""
         replicas = (self._broker_id,)
         epoch = max(0, candidate.leader_epoch)
         return PartitionState(candidate.topic, candidate.partition, replicas, replicas, NO_LEADER, leader_epoch=epoch)

@@ -1,8 +1,8 @@
-"""What a produce request demands of its batches, before any of them is appended.
+"""Rules for the batches of a produce request, checked before any of them is appended.
 
 zstd requires version 7 or later (KIP-110). A transactional batch requires a transactional id in the request
-(`RequestUtils.hasTransactionalRecords`): without one, no coordinator could end its transaction, and the last stable
-offset would stay below it for ever. Like Kafka, these rules look at the first batch of each partition. LogValidator
+(`RequestUtils.hasTransactionalRecords`). Without one, no coordinator could end the transaction, and the last stable
+offset would never advance past it. Like Kafka, these rules check the first batch of each partition. LogValidator
 refuses a second batch, and applies all other rules.
 """
 
@@ -40,7 +40,7 @@ cdef bint is_large(const ReceivedBatch* batch, int64_t inline_bytes) noexcept no
 
 
 cdef class HeldBatch:
-    """Records of a Python buffer, or None, which counts as no bytes."""
+    """Records in a Python buffer. None counts as no bytes."""
 
     cdef ReceivedBatch batch
     cdef Py_buffer view
@@ -57,7 +57,7 @@ cdef class HeldBatch:
 
 
 def produce_records_error(records, int version):
-    """The same rule for the Python path: (wire code, message or None); `records` may be None."""
+    """`check_produced_batch` for the Python path. Returns (error code, message or None). `records` may be None."""
     cdef const char* message = NULL
     cdef HeldBatch held = HeldBatch(records)
     cdef int16_t error = check_produced_batch(&held.batch, version, &message)
@@ -65,12 +65,12 @@ def produce_records_error(records, int version):
 
 
 def takes_long(records, int64_t inline_bytes):
-    """Whether a batch may become larger than `inline_bytes`; `records` may be None."""
+    """Whether a batch may exceed `inline_bytes` when decompressed. `records` may be None."""
     cdef HeldBatch held = HeldBatch(records)
     return bool(is_large(&held.batch, inline_bytes))
 
 
 def begins_transactional(records):
-    """Whether the first batch is complete and transactional; `records` may be None."""
+    """Whether the first batch is complete and transactional. `records` may be None."""
     cdef HeldBatch held = HeldBatch(records)
     return bool(is_transactional(&held.batch))

@@ -1,7 +1,6 @@
-"""Producer ids, given out from blocks that the controller allocates (RPCProducerIdManager, KIP-730).
+"""Producer ids from blocks that the controller allocates (RPCProducerIdManager, KIP-730).
 
-A block is used up one id at a time and never given back: what is left of it when the broker stops is lost, so that no
-id is ever given twice.
+The ids that remain in a block when the broker stops are lost, so no id is assigned twice.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProducerIds:
-    """Safe to use from several threads."""
+    """Assigns producer ids. Thread-safe."""
 
     __slots__ = ("_allocate", "_block", "_lock")
 
@@ -24,7 +23,7 @@ class ProducerIds:
         self._lock = Lock()
 
     def next(self) -> int:
-        """An id that nobody has; what the controller raises when it cannot allocate a block reaches the caller."""
+        """A new producer id. Errors of the controller's allocation propagate."""
         with self._lock:
             producer_id = next(self._block, None)
             if producer_id is None:

@@ -1,4 +1,4 @@
-"""Puts the quotas of the metadata in force on this broker (ClientQuotaMetadataManager)."""
+"""Applies the client quotas of the metadata to this broker (ClientQuotaMetadataManager)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUOTA_TYPES = {
 
 
 class QuotaPublisher:
-    """Hang it on the metadata cache: `cache.subscribe(publisher.publish)`."""
+    """Subscribe `publish` to the metadata cache."""
 
     __slots__ = ("_clients",)
 
@@ -37,7 +37,7 @@ class QuotaPublisher:
         self._clients = clients
 
     def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Takes all quotas over whenever one has changed; they are in force before the change is answered."""
+        """Replaces all client quotas if one has changed, before the change is answered."""
         if delta.quotas_changed:
             self._clients.replace_limits(client_limits(image.client_quotas))
 
@@ -45,7 +45,7 @@ class QuotaPublisher:
 def client_limits(
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]],
 ) -> list[tuple[int, str | None, str | None, float]]:
-    """Type, user, client id and limit of everything that is set for users and client ids."""
+    """The (type, user, client id, limit) of every quota of users and client ids."""
     return [
         (QUOTA_TYPES[key], name_of(entity, USER), name_of(entity, CLIENT_ID), value)
         for entity, quotas in client_quotas.items()
@@ -55,5 +55,5 @@ def client_limits(
 
 
 def name_of(entity: QuotaEntity, entity_type: str) -> str | None:
-    """The name that an entity has for a type, empty for the default, None where it says nothing about it."""
+    """The entity's name of a type: empty for the default entity, None if the entity has no such type."""
     return (entity.name(entity_type) or "") if entity.has(entity_type) else None

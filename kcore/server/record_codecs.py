@@ -1,7 +1,7 @@
-"""Produced batches whose codec this system cannot read without the GIL, because its library is not installed.
+"""Decompresses produced batches in Python if the system library of their codec is not installed.
 
-A handler takes the compression off with a wheel before the log sees the batch, so that LogValidator's rules hold for
-the records inside; the batch is then stored without compression, or in the topic's own codec.
+A handler then decompresses the batch with a Python package before the log appends it, so that LogValidator can check
+its records. The batch is stored uncompressed, or in the topic's codec.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ COMPRESSION_MASK = 0x07
 
 
 def readable_batch(records: Buffer, limit_bytes: int) -> Buffer:
-    """The batch as it came where the system has its codec; otherwise without compression. What is no batch stays.
+    """The records unchanged if their codec is available, or else decompressed. Incomplete batches are unchanged.
 
-    MESSAGE_TOO_LARGE where its records would be larger than `limit_bytes`.
+    Raises CorruptMessageError for a wrong checksum, and the error MESSAGE_TOO_LARGE above `limit_bytes`.
     """
     data = memoryview(records)
     if len(data) < BATCH_HEADER_SIZE or is_available(data[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK):
@@ -33,7 +33,7 @@ def readable_batch(records: Buffer, limit_bytes: int) -> Buffer:
 
     batch = next(decode_batches(records, check_crc=False), None)
     if batch is None:
-        # It is cut within its records: the log refuses it in its own words.
+        # The batch is cut off within its records. The log refuses it with its own error.
         return records
     if not batch.has_valid_checksum():
         raise errors.CorruptMessageError("The record batch does not match its checksum.")

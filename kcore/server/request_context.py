@@ -1,11 +1,10 @@
-"""One request on its way through a handler: who asks, over which connection, and how it is answered.
+"""One request in a handler: its client and connection, its quotas, and its response.
 
-A request is answered exactly once; what comes after the first answer is ignored with a log line, because the connection
-may already execute its next request.
+A request is answered exactly once. Later answers are dropped with a log line, because the connection may already
+execute its next request.
 
-Here is also the one place where the answers of handlers are throttled: what a handler charged (`charge`) and the
-request time that it took (`request_percentage`) decide for how long the connection is muted, which `throttle_time_ms`
-says.
+All responses of Python handlers are throttled here. The amounts that the handler charged (`charge`) and its request
+time (`request_percentage`) determine how long the connection is muted. `throttle_time_ms` reports this to the client.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.server.request")
 
-# Request time is counted in percent of one thread's (KIP-124).
+# Request time is counted in percent of one thread's time (KIP-124).
 PERCENT_OF_A_SECOND_NS = 1e7
 
 IPV4_MAPPED = "::ffff:"
@@ -40,7 +39,7 @@ SHOWN_CLIENT_ID_CHARACTERS = 200
 
 
 class Connection:
-    """Where a request came from and where it arrived."""
+    """The client's address, and the listener and local address of its connection."""
 
     __slots__ = ("client_host", "listener", "local_host")
 
@@ -51,14 +50,14 @@ class Connection:
 
 
 def shown_client_id(client_id: str | None) -> str | None:
-    """A client's id as log lines have it: a client may call itself by 32 KiB."""
+    """A client id for log lines, shortened: it can have up to 32 KiB."""
     if client_id is None or len(client_id) <= SHOWN_CLIENT_ID_CHARACTERS:
         return client_id
     return f"{client_id[:SHOWN_CLIENT_ID_CHARACTERS]}..."
 
 
 class RequestContext:
-    """What a handler knows besides the request's fields; `started_ns` is when work on it began, now if not given."""
+    """One request in a handler, without its fields. `started_ns` is when work on it began. Default: now."""
 
     __slots__ = (
         "_answered",
@@ -93,7 +92,7 @@ class RequestContext:
         self._large_work: Callable[[RequestContext, Any], Fields | None] | None = None
         self._throttle_ms = 0
         self._time_is_charged = False
-        self.strike: Strike | None = None  # what a test wants to happen to the answer
+        self.strike: Strike | None = None  # the fault that a test applies to the response
 
     def __str__(self) -> str:
         return (
@@ -103,7 +102,7 @@ class RequestContext:
 
     @property
     def connection(self) -> Connection:
-        """Where the request came from; most handlers do not ask."""
+        """The request's connection. Created on first use, since most handlers do not need it."""
         if self._connection is None:
             request = self._request
             listener = self.broker.bound_listeners[request.listener]
@@ -112,13 +111,13 @@ class RequestContext:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the client had its connection open when the request was taken up."""
+        """Whether the client's connection was open when work on the request began."""
         return not self._request.peer_closed
 
     def respond(self, fields: Fields, version: int | None = None) -> None:
-        """Sends a response; `version` only where it is not the request's (ApiVersions of an unknown version).
+        """Sends a response. Pass `version` only if it differs from the request's (ApiVersions of an unknown version).
 
-        What cannot be encoded closes the connection, so that no caller can leave it mute.
+        If the response cannot be encoded, the connection is closed: otherwise it would stay muted.
         """
         if self.strike is not None:
             fields = self.strike.fields(fields)
@@ -136,7 +135,7 @@ class RequestContext:
             return
         count_errors(self.broker.socket_server.errors, self.api.key, fields)
         if charged_ns:
-            # Known too late for this answer: it counts when the client's next request is looked at.
+            # Too late for this response: the client is throttled for it after its next request.
             self._charge_nanoseconds(time.monotonic_ns() - charged_ns)
         self._answer(payload, close=False)
 
@@ -144,18 +143,18 @@ class RequestContext:
 
     @property
     def size_bytes(self) -> int:
-        """The request's size, with its header."""
+        """The request's size, including its header."""
         return len(self._request.frame)
 
     @property
     def throttle_ms(self) -> int:
-        """For how long the connection is to be muted, as far as is known."""
+        """How long the connection will be muted, as far as is known yet."""
         return self._throttle_ms
 
     def charge(self, quota_type: int, amount: float, *, strictly: bool = False) -> int:
-        """Charges the client's quota; answers, and remembers, for how long it is to be throttled.
+        """Charges the client's quota. Returns how long to throttle it in ms, which the response will apply too.
 
-        Strictly, a client that has exceeded its quota is not charged: it must not be given what it asks for.
+        With `strictly`, a client over its quota is not charged, and the caller must refuse its request.
         """
         throttle_ms = self.broker.client_quotas.charge_client(
             quota_type, self.user, self.client_id, amount, strictly=strictly
@@ -164,35 +163,35 @@ class RequestContext:
         return throttle_ms
 
     def throttle(self, throttle_ms: int) -> None:
-        """Mutes the connection after the answer; of several times the longest counts."""
+        """Mutes the connection after the response. The longest of several times applies."""
         self._throttle_ms = max(self._throttle_ms, throttle_ms)
 
     def end_of_handling(self) -> None:
-        """The handler is done: if it answers later, the time until then is not its own."""
+        """Marks the end of the handler. If the response is sent later, the time in between is not charged."""
         self._handled_ns = time.monotonic_ns() - self._started_ns
 
     def leave_to_large_batches(self, handle: Callable[[RequestContext, Any], Fields | None]) -> None:
-        """Has the thread for large batches run `handle` in place of the handler, which returns None."""
+        """Makes the thread for large batches run `handle` instead. The handler must return None."""
         self._large_work = handle
 
     def take_large_work(self) -> Callable[[RequestContext, Any], Fields | None] | None:
-        """What the handler left to the thread for large batches, once."""
+        """Returns and clears the function that was left to the thread for large batches."""
         work, self._large_work = self._large_work, None
         return work
 
     def resume(self) -> None:
-        """Work on the request goes on after a wait that is not charged."""
+        """Continues work after a wait that is not charged."""
         self._started_ns = time.monotonic_ns()
 
     def charge_time(self) -> None:
-        """Charges what the request took; once, at the latest when it is answered."""
+        """Charges the request time. Only the first call has an effect; `respond` makes it at the latest."""
         if self.broker.client_quotas.enables(REQUEST) and not self._time_is_charged:
             self._time_is_charged = True
             used_ns = self._request.network_ns + (self._handled_ns or time.monotonic_ns() - self._started_ns)
             self.throttle(self._charge_nanoseconds(used_ns))
 
     def _charge_nanoseconds(self, used_ns: int) -> int:
-        """Charges time; answers for how long the client is to be throttled."""
+        """Charges request time. Returns how long to throttle the client, in ms."""
         amount = used_ns / PERCENT_OF_A_SECOND_NS
         return self.broker.client_quotas.charge_client(REQUEST, self.user, self.client_id, amount)
 
@@ -203,14 +202,14 @@ class RequestContext:
         )
 
     def log_failure(self, message: str, error: Exception) -> None:
-        """Logs what should not happen, with its traceback: a client that found a way to it may go it in a loop."""
+        """Logs an unexpected error with its traceback. Rate-limited, since a client may trigger it in a loop."""
         cause = f"{self.api.name} failed with {type(error).__name__}"
         LOG.limited(ERROR, self._request.client_host, cause, message, self, error=error)
 
-    # Other answers
+    # Other responses
 
     def respond_later(self, make_fields: Callable[[], Fields]) -> Callable[[], None]:
-        """A callable for whoever wakes a delayed request: it responds, and closes the connection if that fails."""
+        """A callable for a delayed request: it responds, or closes the connection if `make_fields` fails."""
 
         def respond() -> None:
             try:
@@ -224,11 +223,11 @@ class RequestContext:
         return respond
 
     def respond_nothing(self) -> None:
-        """Ends a request that gets no response (acks=0)."""
+        """Finishes a request that gets no response (acks=0)."""
         self._answer(None, close=False)
 
     def close(self) -> None:
-        """Ends the connection instead of answering."""
+        """Closes the connection instead of responding."""
         self._answer(None, close=True)
 
     def _answer(self, payload: bytes | None, close: bool) -> None:
@@ -246,5 +245,5 @@ class RequestContext:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the request is done with."""
+        """Whether the request was answered or its connection closed."""
         return self._answered

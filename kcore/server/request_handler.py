@@ -1,12 +1,15 @@
-"""The handler threads, which take requests from the RequestChannel and run `handlers/<api>.py`
-(KafkaRequestHandlerPool).
+"""The handler threads, which take requests from the RequestChannel and run `handlers/<api>.py`.
 
-What must stay true: every request taken is answered, or its connection closed, or it was given to something that will
-answer it later; a connection whose request were forgotten would stay mute for ever. So the errors of an API are
-answered in its own shape, unexpected ones as UNKNOWN_SERVER_ERROR with a traceback in the log, and what cannot even be
-encoded closes the connection. Bytes that cannot be decoded, keys and versions that are not served close it too, as in
-Kafka; only ApiVersions of an unknown version is answered, in version 0, so that any client can find out what is served
-(KIP-511).
+Source: KafkaRequestHandlerPool.
+
+Invariant: every request is answered, or its connection is closed, or another component has taken over to answer it
+later. Otherwise its connection would stay muted for ever. Therefore:
+
+- A KafkaError is answered in the response format of the API.
+- An unexpected error is logged with a traceback and answered as UNKNOWN_SERVER_ERROR.
+- If the response cannot be encoded, or the request cannot be decoded, the connection is closed.
+- As in Kafka, an API key or version that is not served closes the connection. Only ApiVersions of an unknown version is
+  answered, in version 0, so that every client can find out the served versions (KIP-511).
 """
 
 from __future__ import annotations
@@ -35,14 +38,14 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.server.request")
 
-# Requests are taken in small batches: one wake-up serves a burst, and a slow one holds up few others.
+# Requests are taken in small batches: one wake-up serves a burst, and a slow request delays few others.
 BATCH_SIZE = 8
 POLL_MS = 1000
 NO_TURN = -1
 
 
 class RequestHandler:
-    """Runs single requests; it has no thread of its own."""
+    """Handles single requests. It has no thread of its own."""
 
     __slots__ = ("_broker", "_max_elements")
 
@@ -131,7 +134,7 @@ class RequestHandler:
             context.end_of_handling()
 
     def _work_later(self, handler: ModuleType, handle: Handle, context: RequestContext, message: Any) -> None:
-        """On the thread for large batches: what `handle` left to it. An answer that fails closes the connection."""
+        """Runs `handle` on the thread for large batches. If that fails, closes the connection."""
         context.resume()
         try:
             self._answer(handler, handle, context, message)
@@ -146,9 +149,9 @@ class RequestHandler:
 
 
 class RequestHandlerPool:
-    """`num.io.threads` threads around one RequestHandler; their number can be changed while they work.
+    """`num.io.threads` threads that share one RequestHandler. Their number can change while they run.
 
-    A thread that is one too many ends when it has handled what it took, or at the latest when its wait is over.
+    A surplus thread ends after its current requests, or within POLL_MS if it is idle.
     """
 
     __slots__ = ("_channel", "_handler", "_lock", "_made", "_threads", "_wanted")
@@ -162,22 +165,22 @@ class RequestHandlerPool:
         self._made = 0
 
     def start(self) -> None:
-        """Begins to serve."""
+        """Starts the threads."""
         self.resize(self._wanted)
 
     def resize(self, count: int) -> None:
-        """Starts threads until there are `count`, or lets some end; none is started once the channel is closed."""
+        """Starts or ends threads until there are `count`. Starts none after the channel is closed."""
         with self._lock:
             self._wanted = count
             while len(self._threads) < count and not self._channel.closed:
                 thread = threading.Thread(target=self._run, name=f"kafka-request-handler-{self._made}", daemon=True)
                 self._made += 1
-                # One that the system refuses is not in the pool.
+                # If this raises, the thread is not added to the pool.
                 thread.start()
                 self._threads.append(thread)
 
     def join(self) -> None:
-        """Waits for the requests taken to be done, once the channel is closed."""
+        """Waits until the threads have finished their requests. Close the channel first."""
         for thread in tuple(self._threads):
             thread.join()
 
@@ -198,7 +201,7 @@ class RequestHandlerPool:
             channel.leave(finished_turn)
 
     def _leaves(self) -> bool:
-        """Whether the calling thread is one too many; then it is in the pool no more."""
+        """Whether the calling thread is surplus. If so, removes it from the pool."""
         if len(self._threads) <= self._wanted:
             return False
         with self._lock:

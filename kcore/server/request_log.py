@@ -1,15 +1,14 @@
-"""The request log: a line for every request that was answered, or for slow ones only (Kafka's `kafka.request.logger`).
+"""The request log: a line for every answered request, or only for slow ones (Kafka's `kafka.request.logger`).
 
-    kcli.request.log=summary   one short line: who, what, how large, how long
-    kcli.request.log=full      all that is known of it, as one JSON object under Kafka's names
-    kcli.request.log.slow.ms   requests that took as long are warned of, whatever the rest says
+    kcli.request.log=summary   one short line: API, client, sizes, time
+    kcli.request.log=full      all details, as one JSON object with Kafka's names
+    kcli.request.log.slow.ms   requests that took at least this long are logged as warnings, independently of the rest
 
-The logger `kafka.request.logger` turns it on too, as in Kafka: at DEBUG for summaries, at TRACE for everything. Either
-may be changed while the broker runs; the more talkative one wins.
+As in Kafka, the logger `kafka.request.logger` enables it too: DEBUG for summaries, TRACE for all details. Both settings
+may change while the broker runs. The more detailed one applies.
 
-Cost: processors leave finished requests in rings that are bounded (kcore/network/request_log.pyx), and one thread,
-which lives only while something is to be logged, writes them every INTERVAL_S. What the log cannot keep up with is left
-out and counted.
+Cost: processors put finished requests into bounded rings (kcore/network/request_log.pyx). One thread writes them every
+INTERVAL_S; it runs only while logging is on. Requests that do not fit into the rings are counted and not logged.
 """
 
 from __future__ import annotations
@@ -28,14 +27,16 @@ if TYPE_CHECKING:
 
 NAME = "kafka.request.logger"
 OFF, SUMMARY, FULL = "off", "summary", "full"
-# Network threads that are added bring rings of their own, which have to be told what to take.
+# New network threads have new rings, which must be configured too.
 KEYS = ("kcli.request.log", "kcli.request.log.slow.ms", "num.network.threads")
 INTERVAL_S = 0.1
 
 
 class RequestLog:
-    """`rings` gives those of the processors that there are. `start` follows the configuration from then on, `stop`
-    writes what is left."""
+    """The thread of the request log. `rings` returns the rings of the current processors.
+
+    `start` follows the configuration; `stop` writes the remaining requests.
+    """
 
     __slots__ = (
         "_config",
@@ -65,17 +66,17 @@ class RequestLog:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begins to listen for changes, and to log when it is to."""
+        """Subscribes to changes, and starts logging if configured."""
         logger = get_logger(NAME)
         if logger.own_level is None:
-            # As in Kafka's own configuration: it says nothing because the root is talkative.
+            # As in Kafka's default configuration: the level of the root logger does not enable the request log.
             LOGGERS.set_level(NAME, WARN)
         LOGGERS.on_change(self.reconfigure)
         self._config.on_change(KEYS, self.reconfigure)
         self.reconfigure()
 
     def stop(self) -> None:
-        """Ends the thread after it has written what was finished."""
+        """Stops the thread after it has written all finished requests."""
         LOGGERS.forget(self.reconfigure)
         with self._lock:
             self._stopping = True
@@ -86,7 +87,7 @@ class RequestLog:
             self._write_all()
 
     def reconfigure(self) -> None:
-        """Takes over the configuration and the logger's level."""
+        """Applies the configuration and the logger's level."""
         level = get_logger(NAME).level
         style = str(self._config["kcli.request.log"])
         if level <= TRACE or style == FULL:
@@ -110,7 +111,7 @@ class RequestLog:
             self._write_all()
             with self._lock:
                 if self._stopping or (self._style == OFF and self._slow_ms == 0):
-                    # From here on another thread may be the reader of the rings.
+                    # A new thread may read the rings from here on.
                     self._thread = None
                     return
             self._wake.wait(INTERVAL_S)
@@ -134,7 +135,7 @@ class RequestLog:
 
 
 def summary(request: LoggedRequest) -> str:
-    """One request in a few words."""
+    """A request as a short line."""
     return (
         f"{api_name(request)} v{request.api_version} correlation id {request.correlation_id} of client "
         f"{request.client_id!r} at {request.client}: {request.request_bytes} bytes in, "
@@ -143,7 +144,7 @@ def summary(request: LoggedRequest) -> str:
 
 
 def full(request: LoggedRequest, listener: Endpoint) -> str:
-    """One request as JSON, under the names of Kafka's RequestConvertToJson."""
+    """A request as JSON, with the names of Kafka's RequestConvertToJson."""
     import json
 
     return json.dumps(
@@ -174,7 +175,7 @@ def full(request: LoggedRequest, listener: Endpoint) -> str:
 
 
 def api_name(request: LoggedRequest) -> str:
-    """The API's name, or its number when it is none that we know."""
+    """The API's name, or its key if the API is unknown."""
     from kcore.protocol.apis import BY_KEY
 
     api = BY_KEY.get(request.api_key)

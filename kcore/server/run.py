@@ -1,9 +1,9 @@
-"""A broker as a process: start, tell the caller, wait for SIGTERM or SIGINT, stop.
+"""Runs a broker as a process: starts it, notifies the caller, waits for SIGTERM or SIGINT, and stops it.
 
-Signals wake the main thread through a pipe (`signal.set_wakeup_fd`): it blocks in one `read` while the broker serves.
-A second signal during the shutdown ends the process at once, as recovery makes that safe.
+Signals wake the main thread through a pipe (`signal.set_wakeup_fd`). The main thread blocks in one `read` while the
+broker serves. A second signal during the shutdown ends the process at once. Recovery makes that safe.
 
-Exit codes: 0 after a signal, 1 when the broker could not start or lost all of its log directories.
+Exit codes: 0 after a signal, 1 if the broker could not start or all of its log directories failed.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
     from kcore.platform.disk import Disk
     from kcore.server.broker import Broker
 else:
-    # The same functions; `signal` wraps them in enumerations, and importing `enum` is a tenth of a start.
+    # The same functions. `signal` wraps them in enumerations, and importing `enum` takes a tenth of a start.
     import _signal as signal
 
 LOG = get_logger("kcore.server.run")
 
-# A handler thread that holds the interpreter gives it up after this long when another one waits for it.
+# A handler thread releases the GIL after this long if another thread waits for it.
 SWITCH_INTERVAL_S = 0.0005
-# Python looks for unreachable cycles each time so many more containers were made than freed. An answer about ten
-# thousand partitions makes about as many, none in cycles: with Python's 700, looking took twice as long as answering.
+# Python runs a garbage collection after this many net allocations of containers. A response with ten thousand
+# partitions allocates about as many, none in cycles. With Python's default of 700, collecting took twice as long as
+# responding.
 COLLECTED_AFTER_OBJECTS = 20_000
 STOP_SIGNALS = {int(signal.SIGTERM): "SIGTERM", int(signal.SIGINT): "SIGINT"}
 
 
 class BrokerStartError(OSError):
-    """Why a broker cannot start on what it found on disk, in one sentence that names the file and the remedy."""
+    """A broker cannot start with the files on its disk. The message names the file and the remedy."""
 
 
 class BrokerStartDenied(BrokerStartError, PermissionError):
-    """The operating system denies the broker what it has on disk."""
+    """The operating system denies the broker access to its files."""
 
 
 class StartedBroker:
-    """What a caller may say about a broker that serves."""
+    """The properties of a running broker, for `on_started`."""
 
     __slots__ = ("broker", "broker_id", "cluster_id", "data_dir", "listeners", "metrics_url", "pid")
 
@@ -65,9 +66,9 @@ def run(
     rebuild_metadata: bool = False,
     disk: Disk | None = None,
 ) -> int:
-    """Runs a broker until a signal ends it; answers the process's exit code. `disk` is the machine's own unless given.
+    """Runs a broker until a signal stops it. Returns the exit code. `disk` defaults to the machine's own.
 
-    When the broker cannot start, ConfigException or OSError reaches the caller; its text says what is wrong.
+    Raises ConfigException or OSError if the broker cannot start. The message has the cause.
     """
     from kcore.config.broker import BrokerConfig
     from kcore.server.broker import Broker
@@ -79,7 +80,7 @@ def run(
     try:
         broker = Broker(BrokerConfig(properties), disk, on_fatal=signals.wake, rebuild_metadata=rebuild_metadata)
         start(broker)
-        # What the start made stays: no collection need look at it again.
+        # Exempt the objects of the start from garbage collection.
         gc.freeze()
         try:
             signals.install_debug_hook(
@@ -96,7 +97,7 @@ def run(
 
 
 def raise_descriptor_limit() -> None:
-    """Segments and connections keep files open: the process may have as many as the system allows (MaxFDLimit)."""
+    """Raises the limit of open files to the hard limit: segments and connections need many (MaxFDLimit)."""
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -104,7 +105,7 @@ def raise_descriptor_limit() -> None:
 
 
 def start(broker: Broker) -> None:
-    """`broker.startup()`, with the errors of its stores as BrokerStartError."""
+    """Calls `broker.startup()`. Errors of its stores and log directories are raised as BrokerStartError."""
     from kcore.controller.metadata_store import MetadataStoreDeniedError, MetadataStoreError
     from kcore.errors import KafkaError
     from kcore.storage.checkpoints import CorruptFileError
@@ -120,10 +121,10 @@ def start(broker: Broker) -> None:
 
 
 class SignalPipe:
-    """Turns SIGTERM and SIGINT into something the main thread can wait for.
+    """Lets the main thread wait for SIGTERM and SIGINT.
 
-    SIGUSR2, where the debug hook is on, makes the main thread hold the interpreter lock natively: while that lasts no
-    Python code of the process runs, which is how tests prove that produce and fetch do not need any.
+    With the debug hook, SIGUSR2 makes the main thread hold the GIL in native code. No Python code of the process runs
+    meanwhile, so tests can prove that produce and fetch do not need any.
     """
 
     def __init__(self) -> None:
@@ -134,10 +135,10 @@ class SignalPipe:
         self._previous_wakeup = signal.set_wakeup_fd(self._sender, warn_on_full_buffer=False)
 
     def _note(self, number: int, frame: object) -> None:
-        """The byte that `set_wakeup_fd` writes is all that is wanted of a signal."""
+        """Does nothing: `set_wakeup_fd` has already written the signal number to the pipe."""
 
     def install_debug_hook(self, enabled: bool, hold_ms: int) -> None:
-        """Lets SIGUSR2 hold the interpreter lock for `hold_ms`."""
+        """If enabled, lets SIGUSR2 hold the GIL for `hold_ms`."""
         if enabled:
             self._hold_ms = hold_ms
             self._previous[signal.SIGUSR2] = signal.signal(signal.SIGUSR2, self._note)
@@ -147,7 +148,7 @@ class SignalPipe:
         os.write(self._sender, bytes(1))
 
     def wait(self) -> str | None:
-        """The name of the signal that asks for the end; None when `wake` did."""
+        """Waits for a stop signal and returns its name. Returns None after `wake`."""
         while True:
             for number in os.read(self._receiver, 64):
                 if number == signal.SIGUSR2 and self._hold_ms:
@@ -162,7 +163,7 @@ class SignalPipe:
                     return None
 
     def close(self) -> None:
-        """Puts back what was there before."""
+        """Restores the previous signal handlers."""
         signal.set_wakeup_fd(self._previous_wakeup)
         for number, handler in self._previous.items():
             signal.signal(number, handler)

@@ -1,6 +1,6 @@
-"""Produce, Fetch and most Heartbeats on the processor's own thread, without the GIL.
+"""Handles Produce, Fetch and most Heartbeat requests on the processor's own thread, without the GIL.
 
-A shortcut to the same rules: requests are read by hand-written readers, everything else is Partition's and Log's, or
-stands in the group coordinator's table of sessions.
-Whatever is rare or wrong is left to the Python handlers before anything has been done.
+Hand-written readers parse the requests. All other rules are those of Partition, Log and the group coordinator's
+SessionTable, as for the Python handlers. Requests that are rare or invalid go to the Python handlers before they have
+had any effect.
 """

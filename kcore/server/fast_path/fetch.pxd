@@ -1,4 +1,4 @@
-"""Fetch on the processor's thread."""
+"""The native handler of Fetch."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -12,19 +12,19 @@ from kcore.server.fast_path.session_cache cimport FetchSessionCache
 from kcore.server.fast_path.throttling cimport QuotaCharge
 from kcore.storage.log cimport ReadResult
 
-# One request, from its first read to its answer. It owns what it points to, save what `request` borrows from the frame
-# until `keep_names` copies it.
+# One request, from its first read to its response. It owns what it points to, except the topic names: `request` borrows
+# them from the frame until `keep_names` copies them.
 cdef struct Fetch:
-    DelayedOperation operation   # first: the purgatory knows a Fetch by it
+    DelayedOperation operation   # first: the purgatory's callbacks cast it to Fetch
     void* path
     uint64_t connection
     int32_t correlation_id
     int isolation
     FetchRequest request
     void** partitions            # pinned, in the order of request.partitions
-    ReadResult* reads            # likewise
+    ReadResult* reads            # in the same order
     uint8_t* names
-    bint failed                  # a partition answers with an error, or a divergence
+    bint failed                  # a partition has an error or a diverging epoch
     int64_t size_bytes           # of all records read
     QuotaCharge charge
 

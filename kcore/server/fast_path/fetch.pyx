@@ -1,11 +1,12 @@
 """Fetch requests of versions 4 to 17, read and answered without the GIL.
 
-Here are those that name all of their partitions: without a session, or to begin one with what they are answered;
-`incremental_fetch.pyx` has the others. What is readable is named as ranges of segment files, which the processor sends
-with sendfile; nothing is copied here. A request that finds less than it wants waits in the fetch purgatory under the keys
-of its partitions, and is read again when an append, a change of leadership or its time-out wakes it.
+This module handles full fetch requests: those without a session, and those that open one. `incremental_fetch.pyx`
+handles the others. Records are not copied: the response has ranges of segment files, which the processor sends with
+sendfile. A request that finds fewer bytes than `min_bytes` waits in the fetch purgatory under the keys of its
+partitions. An append, a change of leadership or its timeout completes it, and the partitions are read again.
 
-Left to `handlers/fetch.py` before anything was read: followers, unknown partitions, and requests that the reader refuses.
+Requests of followers, with unknown partitions, or that the reader refuses go to `handlers/fetch.py` before anything is
+read.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -51,9 +52,9 @@ cdef enum:
 
 
 cdef class FetchPath:
-    """The native handler of Fetch; `install` puts it into the server's dispatch table.
+    """The native handler of Fetch. `install` adds it to the server's dispatch table.
 
-    Parameters: `fetch_max_bytes` the broker's own bound on one answer (`fetch.max.bytes`).
+    `fetch_max_bytes` is the broker's bound on one response (`fetch.max.bytes`).
     """
 
     def __init__(self, ReplicaManager replicas not None, SocketServer server not None,
@@ -64,7 +65,7 @@ cdef class FetchPath:
         self.fetch_max_bytes = fetch_max_bytes
 
     def install(self):
-        """Lets the processors answer Fetch; keep this object for as long as they run."""
+        """Lets the processors answer Fetch. This object must outlive them."""
         cdef DispatchEntry* entry = &self.server.dispatch.entries[FETCH_KEY]
         entry.context = <void*>self
         entry.min_version = FIRST_VERSION
@@ -86,7 +87,7 @@ cdef class FetchPath:
             isolation = (ISOLATION_TXN_COMMITTED if asked.isolation_level == READ_COMMITTED
                          else ISOLATION_HIGH_WATERMARK)
             if asked.session_epoch == INITIAL_EPOCH or asked.session_epoch == FINAL_EPOCH:
-                # The fetch takes the request over, and the charge.
+                # fetch_all takes ownership of the request and the charge.
                 return self.fetch_all(request, &asked, isolation, &charge, response)
             disposition = fetch_incrementally(self.sessions, self.server, request, &asked, isolation, &charge, response)
         free_fetch_request(&asked)
@@ -121,7 +122,7 @@ cdef class FetchPath:
         return DELAYED
 
     cdef int32_t open_session(self, Fetch* fetch) noexcept nogil:
-        """The id of a session that knows what is being answered; NO_SESSION when none is asked for, or has room."""
+        """Opens a session with the partitions of this response. NO_SESSION if none is wanted or the cache is full."""
         cdef FetchSession* session
         cdef bint remembered
         if (fetch.request.version < FIRST_WITH_SESSION or fetch.request.session_epoch != INITIAL_EPOCH
@@ -145,7 +146,7 @@ cdef Disposition handle_fetch(void* context, NativeRequest* request, Response* r
 
 cdef Fetch* new_fetch(void* path, const NativeRequest* request, const FetchRequest* asked, int isolation,
                       const QuotaCharge* charge) noexcept nogil:
-    """Owns what `asked` and `charge` do; NULL without memory, and that is freed."""
+    """Takes ownership of `asked` and `charge`. NULL if memory is exhausted; both are then released."""
     cdef Fetch* fetch = <Fetch*>calloc(1, sizeof(Fetch))
     cdef FetchRequest lost = asked[0]
     cdef QuotaCharge lost_charge = charge[0]
@@ -189,7 +190,7 @@ cdef bint pin_all(ReplicaManager replicas, Fetch* fetch) noexcept nogil:
 
 
 cdef void read_partitions(Fetch* fetch) noexcept nogil:
-    """Reads in the order of the request: the first partition with records gives a whole batch whatever the bounds."""
+    """Reads in the order of the request. The first partition with records returns a whole batch despite the bounds."""
     cdef int32_t position
     cdef int64_t left = fetch.request.max_bytes
     cdef ReadResult* read
@@ -221,7 +222,7 @@ cdef inline bint is_satisfied(const Fetch* fetch) noexcept nogil:
 
 
 cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
-    """From where the first read stopped, without reading again (Kafka's `DelayedFetch.tryComplete`)."""
+    """Counts the readable bytes from where the reads stopped; reads nothing (Kafka's `DelayedFetch.tryComplete`)."""
     cdef Fetch* fetch = <Fetch*>operation
     cdef const FetchPartition* wanted
     cdef const ReadResult* read
@@ -246,14 +247,14 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
     read_partitions(fetch)
     if write_answer(fetch, &response) == CLOSE:
         response.close_after = True
-    # The operation may stay on watch lists for long after this; segments may not.
+    # The operation may stay on watch lists for a long time, but must not keep segments pinned.
     release_reads(fetch)
     charge_end(&fetch.charge, (<FetchPath>fetch.path).server.quotas)
     (<FetchPath>fetch.path).server.respond(fetch.connection, &response)
 
 
 cdef bint keep_names(Fetch* fetch) noexcept nogil:
-    """Copies what the request borrows from the receive buffer, which is gone before the answer is written."""
+    """Copies the topic names out of the receive buffer, which is reused before the response is written."""
     cdef size_t size = 1
     cdef int32_t position
     cdef uint8_t* target
@@ -285,7 +286,7 @@ cdef void free_fetch(DelayedOperation* operation) noexcept nogil:
     free(fetch)
 
 
-# --- the answer -----------------------------------------------------------------------------------------------------
+# --- the response ---------------------------------------------------------------------------------------------------
 
 
 cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
@@ -301,7 +302,7 @@ cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
     answer.throttle_ms = charge_fetch(&fetch.charge, (<FetchPath>fetch.path).server.quotas,
                                       count_read(fetch), fetch.size_bytes)
     if answer.throttle_ms:
-        # Without records, and without a session: all of it is asked for again.
+        # Send neither records nor a session: the client repeats the whole request.
         return answer_error(&answer, fetch.correlation_id, NONE, NO_SESSION)
     begin_answer(&answer, fetch.correlation_id, NONE, (<FetchPath>fetch.path).open_session(fetch),
                  fetch.request.topic_count)
@@ -316,7 +317,7 @@ cdef Disposition write_answer(Fetch* fetch, Response* response) noexcept nogil:
 
 
 cdef int32_t count_read(const Fetch* fetch) noexcept nogil:
-    """Of how many partitions there are records."""
+    """The number of partitions with records."""
     cdef int32_t position
     cdef int32_t count = 0
     for position in range(fetch.request.partition_count):

@@ -1,6 +1,6 @@
-"""The native writer of fetch responses, versions 4 to 17. Its grammar is `kcore/protocol/schemas`' Fetch.
+"""The native writer of fetch responses, versions 4 to 17. `kcore/protocol/schemas` has the format.
 
-Records are not copied: they stand in the response as ranges of segment files, which it releases when they are sent.
+Records are not copied: the response refers to them as ranges of segment files, and releases the segments once sent.
 """
 
 from libc.stdint cimport int16_t, int32_t, uint8_t
@@ -25,7 +25,7 @@ cdef enum:
     FIRST_WITH_SESSION = 7
     FIRST_WITH_PREFERRED_REPLICA = 11
     DIVERGING_EPOCH_TAG = 0
-    DIVERGING_EPOCH_SIZE = 13    # the epoch, the offset, no tags
+    DIVERGING_EPOCH_SIZE = 13    # epoch, offset, no tags
 
 
 cdef void begin_answer(FetchAnswer* answer, int32_t correlation_id, int16_t error, int32_t session_id,
@@ -88,7 +88,7 @@ cdef void put_partition(FetchAnswer* answer, int32_t index, void* partition, Rea
 
 
 cdef void put_aborted(Output* output, const AbortedTransactions* aborted, bint flexible) noexcept nogil:
-    """For the client to leave their records out."""
+    """The aborted transactions, whose records the client skips."""
     cdef int32_t i
     put_array_size(output, aborted.count, flexible)
     for i in range(aborted.count):
@@ -98,7 +98,7 @@ cdef void put_aborted(Output* output, const AbortedTransactions* aborted, bint f
 
 
 cdef void put_diverging_epoch(Output* output, const ReadResult* read) noexcept nogil:
-    """The tagged field 0."""
+    """Writes the tagged field DivergingEpoch."""
     put_unsigned_varint(output, 1)
     put_unsigned_varint(output, DIVERGING_EPOCH_TAG)
     put_unsigned_varint(output, DIVERGING_EPOCH_SIZE)
@@ -117,7 +117,7 @@ cdef void put_records(FetchAnswer* answer, ReadResult* read) noexcept nogil:
     move_to_response(answer)
     if response_file(answer.response, read.segment.descriptor, read.position, read.size_bytes, release_segment,
                      read.segment):
-        read.segment = NULL  # the response has the pin now
+        read.segment = NULL  # the response owns the pin now
     else:
         answer.output.failed = True
 

@@ -1,16 +1,16 @@
-"""A fetch request, read where it was received."""
+"""A parsed fetch request. Topic names point into the receive buffer."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 cdef struct FetchPartition:
     int32_t index
-    int32_t leader_epoch         # as the client believes; -1 for none
-    int32_t last_fetched_epoch   # of a follower's last record; -1 for none
+    int32_t leader_epoch         # the client's current leader epoch, or -1
+    int32_t last_fetched_epoch   # epoch of the last fetched record, or -1
     int32_t max_bytes
     int64_t offset
 
 cdef struct FetchTopic:
-    const uint8_t* name          # borrowed: the name up to version 12, the 16 bytes of the id from 13 on
+    const uint8_t* name          # borrowed: the name up to version 12, the 16-byte id from version 13 on
     int32_t name_size
     int32_t first                # index of its first partition in `partitions`
     int32_t count
@@ -31,12 +31,12 @@ cdef struct FetchRequest:
     FetchPartition* partitions
     int32_t partition_count
     int32_t partition_capacity
-    FetchTopic* forgotten_topics # of the session; their `first` is an index into `forgotten`
+    FetchTopic* forgotten_topics # of the session; `first` is an index into `forgotten`
     int32_t forgotten_topic_count
     int32_t* forgotten           # partition indexes
     int32_t forgotten_count
     int32_t forgotten_capacity
 
-# False when the bytes are no fetch request of `version` (4 to 17). Either way release it with free_fetch_request.
+# Returns False if the bytes are not a fetch request of `version` (4 to 17). Call free_fetch_request in both cases.
 cdef bint read_fetch_request(const uint8_t* body, size_t size, int16_t version, FetchRequest* out) noexcept nogil
 cdef void free_fetch_request(FetchRequest* request) noexcept nogil

@@ -1,11 +1,11 @@
-"""The native reader of fetch requests, versions 4 to 17. Its grammar is `kcore/protocol/schemas`' Fetch.
+"""The native reader of fetch requests, versions 4 to 17. The format is in `kcore/protocol/schemas`:
 
     replica_id(-14) max_wait_ms min_bytes max_bytes isolation_level session_id(7+) session_epoch(7+)
     [topic: name(-12) or id(13+) [partition: index leader_epoch(9+) offset last_fetched_epoch(12+) log_start_offset(5+)
     max_bytes]] [forgotten(7+): name or id [index]] rack_id(11+)
 
-From version 12 on lengths are compact and every structure ends with tagged fields: the request's 0 is the cluster's id,
-its 1 the replica's id and epoch (15+), a partition's 0 the follower's directory id (17+).
+From version 12 on, lengths are compact and every structure ends with tagged fields. Tag 0 of the request is the cluster
+id, tag 1 the replica id and epoch (15+). Tag 0 of a partition is the follower's directory id (17+).
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
@@ -31,8 +31,8 @@ cdef enum:
     REPLICA_STATE_TAG = 1
     DIRECTORY_ID_TAG = 0         # of a partition
     UUID_SIZE = 16
-    SMALLEST_TOPIC = 3           # a compact name, a compact array's size, no tags
-    SMALLEST_PARTITION = 16      # index, offset and max bytes
+    SMALLEST_TOPIC = 3           # bytes: empty compact name, compact array size, no tags
+    SMALLEST_PARTITION = 16      # bytes: index, offset, max bytes
     SMALLEST_INDEX = 4
 
 
@@ -99,7 +99,7 @@ cdef void read_partition(Cursor* cursor, const FetchRequest* request, FetchParti
     out.offset = read_int64(cursor)
     out.last_fetched_epoch = read_int32(cursor) if request.version >= FIRST_FLEXIBLE else -1
     if request.version >= FIRST_WITH_LOG_START_OFFSET:
-        read_int64(cursor)  # a follower's log start offset
+        read_int64(cursor)  # log start offset of a follower
     out.max_bytes = read_int32(cursor)
     if request.version >= FIRST_WITH_DIRECTORY_ID:
         read_partition_tags(cursor)
@@ -167,7 +167,7 @@ cdef void read_request_tags(Cursor* cursor, FetchRequest* out) noexcept nogil:
             read_string(&field, True, &ignored)
         elif tag == REPLICA_STATE_TAG and out.version >= FIRST_WITH_REPLICA_STATE:
             out.replica_id = read_int32(&field)
-            read_int64(&field)  # the replica's epoch
+            read_int64(&field)  # replica epoch
             skip_tags(&field, True)
         else:
             take(&field, <int64_t>remaining(&field))
@@ -194,9 +194,9 @@ cdef void free_fetch_request(FetchRequest* request) noexcept nogil:
 
 
 def parse_fetch_request(bytes body not None, int version):
-    """What the native reader makes of a body, for comparison with the codec: None when it refuses.
+    """Parses a request body with the native reader, for comparison with the codec. None if the reader refuses it.
 
-    Returns a dict of the scalar fields, and `topics` as [(name or id, [(index, leader_epoch, offset, last_fetched_epoch,
+    Returns a dict of the scalar fields, `topics` as [(name or id, [(index, leader_epoch, offset, last_fetched_epoch,
     max_bytes), ...]), ...], and `forgotten_topics` as [(name or id, [index, ...]), ...].
     """
     cdef FetchRequest request

@@ -1,15 +1,16 @@
-"""The state of one fetch session (KIP-227; `FetchSession` and `CachedPartition` of Kafka), free of I/O.
+"""The state of one fetch session (KIP-227; `FetchSession` and `CachedPartition` of Kafka), without I/O.
 
-A session keeps its partitions pinned and watched. Of a thousand partitions an answer looks only at the active ones: those
-whose request has changed, that had more to read than fitted, that failed, or that their watch has called dirty since. A
-partition is quiet, and costs nothing, when the client has read it to its end and has been told its offsets.
+A session keeps its partitions pinned and watched. A response only checks the active partitions: those whose request
+parameters have changed, that had more records than fitted, that failed, or that their watch has marked dirty. A
+partition is quiet if the client has read it to its end and has been sent its current offsets. Quiet partitions cost
+nothing.
 
-The order of partitions is that of their places: a partition that gave records goes to the end, so that a bound on the
-size of answers starves nobody.
+Partitions are ordered by their places. A partition that returned records moves to the end, so that the bound on
+response sizes does not starve others.
 
-Concurrency: `lock` guards the session, `dirty_lock` the list that watches push to from the threads of appends. A watch is
-removed before its memory is freed, and a pin is given up only after its watch. The session lives as long as somebody
-holds a reference; a partition that leaves the broker has all sessions let go of it at once (`let_go`).
+Concurrency: `lock` guards the session. `dirty_lock` guards the list to which watches push, on the threads that append.
+A watch is removed before its memory is freed, and a partition is unpinned only after its watch was removed. The session
+is freed with its last reference. If a partition leaves the broker, all sessions release it at once (`let_go`).
 """
 
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -32,19 +33,19 @@ from kcore.storage.log_read cimport release_read
 cdef enum:
     SMALLEST_TABLE = 16
 
-# Sessions wait in the same purgatory as partitions, whose keys count upwards from 1.
+# Purgatory keys of sessions. Those of partitions, in the same purgatory, count upwards from 1.
 cdef uint64_t SESSION_KEYS = <uint64_t>1 << 63
 cdef int64_t last_session_key = 0
 cdef int64_t live = 0
 
 
 def live_sessions() -> int:
-    """Sessions of the process that were made and not yet freed: what leak checks look at."""
+    """The number of sessions of the process that are allocated, for leak checks."""
     return atomic_load_64(&live)
 
 
 def epoch_after(int32_t epoch) -> int:
-    """The epoch of a session's request after the one with this epoch: after 2^31 - 1 comes 1."""
+    """The session epoch that follows `epoch`. After 2^31 - 1 comes 1."""
     return next_epoch(epoch)
 
 
@@ -115,7 +116,7 @@ cdef int16_t session_check(const FetchSession* session, int32_t epoch, bint by_i
 
 
 cdef uint32_t hash_of(const uint8_t* name, int32_t name_size, int32_t index) noexcept nogil:
-    """FNV-1a of the name; the index is spread by Knuth's multiplier."""
+    """FNV-1a of the name, combined with the index times Knuth's multiplier."""
     cdef uint32_t hashed = 2166136261
     cdef int32_t position
     for position in range(name_size):
@@ -183,7 +184,7 @@ cdef SessionPartition* add_entry(FetchSession* session, const uint8_t* name, int
 
 
 cdef void enlarge_table(FetchSession* session) noexcept nogil:
-    """Without memory the lists in the buckets grow longer instead."""
+    """Doubles the table. If memory is exhausted, the lists in the buckets grow instead."""
     cdef int32_t old_count = session.bucket_count
     cdef SessionPartition** old = session.buckets
     cdef SessionPartition** larger
@@ -220,7 +221,7 @@ cdef void session_forget(FetchSession* session, const uint8_t* name, int32_t nam
     session.count -= 1
     session.unresolved -= 1
     entry.forgotten = True
-    # It may stand on the dirty list, too: both lists are gone through before its memory is freed.
+    # The entry may be on the dirty list too: session_drop_forgotten drains both lists before it frees the memory.
     activate(entry)
 
 
@@ -284,7 +285,7 @@ cdef uint64_t note_change(PartitionWatch* watch) noexcept nogil:
     cdef FetchSession* session = entry.session
     cdef uint64_t key = 0
     pthread_mutex_lock(&session.dirty_lock)
-    # Whoever made it dirty before has it looked at after this change too.
+    # If the partition is already dirty, the pending check covers this change too.
     if not entry.dirty:
         entry.dirty = True
         entry.next_dirty = session.first_dirty
@@ -310,7 +311,7 @@ cdef void let_go(void* held) noexcept nogil:
     cdef SessionPartition* entry
     cdef int32_t position
     pthread_mutex_lock(&session.lock)
-    # Its watch has been told that something changed: what has left is among the active ones.
+    # The watch of a partition that leaves has marked it dirty, so it becomes active here.
     collect_dirty(session)
     for position in range(session.active_count):
         entry = session.active[position]
@@ -341,7 +342,7 @@ cdef void session_activate_all(FetchSession* session) noexcept nogil:
 
 
 cdef void session_activate_moved(FetchSession* session) noexcept nogil:
-    """The start of a log moves without a word to its watchers, but seldom: then everything is compared."""
+    """Activates partitions with a new log start offset. Watches do not report these moves, so all are compared."""
     cdef int64_t moves = log_start_moves()
     cdef int32_t bucket
     cdef SessionPartition* entry
@@ -385,14 +386,14 @@ cdef int compare_places(const void* first, const void* second) noexcept nogil:
     return -1 if one < other else 1
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 
 
 cdef bint session_tell(SessionPartition* entry, int64_t high_watermark, int64_t log_start_offset, int64_t size_bytes,
                        int16_t error, bint diverges) noexcept nogil:
     cdef bint is_news = (size_bytes > 0 or error != NONE or diverges or entry.high_watermark != high_watermark
                          or entry.log_start_offset != log_start_offset)
-    # After an error whatever is told next is news.
+    # With -1 stored, the next response after an error includes the partition.
     entry.high_watermark = high_watermark if error == NONE else -1
     entry.log_start_offset = log_start_offset
     if size_bytes > 0:

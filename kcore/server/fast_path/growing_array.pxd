@@ -1,4 +1,4 @@
-"""Arrays of plain structs that grow, in one rule: at least doubled, never beyond what 32 bits count."""
+"""Growing arrays of plain structs: the capacity at least doubles, up to INT32_MAX items."""
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libc.stdlib cimport realloc
@@ -8,7 +8,7 @@ cdef enum:
 
 
 cdef inline void* grown(void* items, int32_t* capacity, int64_t wanted, size_t item_size) noexcept nogil:
-    """The array, moved to where `wanted` items fit; NULL without memory, and the old one stays as it is."""
+    """The array with room for `wanted` items. NULL if memory is exhausted; the old array then stays valid."""
     cdef int64_t enlarged
     cdef void* moved
     if wanted <= capacity[0] and items != NULL:

@@ -1,4 +1,4 @@
-"""Heartbeat on the processor's thread."""
+"""The native handler of Heartbeat."""
 
 from kcore.coordinator.group.session_table cimport SessionTable
 from kcore.network.dispatch cimport Disposition, NativeRequest

@@ -1,10 +1,10 @@
 """Heartbeat requests of versions 0 to 4 that change nothing, answered without the GIL.
 
-Members of a stable group say again and again that they are alive, and are answered NONE: thousands of them a second are
-most of what a group coordinator has to do. Such a heartbeat is taken by the coordinator's SessionTable; all others,
-those that are to hear of a rebalance or of an error first of all, go to `handlers/heartbeat.py`.
+Most requests of a group coordinator are heartbeats of members of stable groups, thousands per second, which are
+answered NONE. The coordinator's SessionTable accepts these. All other heartbeats, such as those that must learn of a
+rebalance or an error, go to `handlers/heartbeat.py`.
 
-A heartbeat of a client that has closed its connection is answered, but extends no session (`Group.heartbeat`).
+If the client has closed its connection, the heartbeat is answered but does not extend the session (`Group.heartbeat`).
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -30,14 +30,14 @@ cdef enum:
 
 
 cdef class HeartbeatPath:
-    """The native handler of Heartbeat; `install` puts it into the server's dispatch table."""
+    """The native handler of Heartbeat. `install` adds it to the server's dispatch table."""
 
     def __init__(self, SessionTable sessions not None, SocketServer server not None):
         self.sessions = sessions
         self.server = server
 
     def install(self):
-        """Lets the processors answer Heartbeat; keep this object for as long as they run."""
+        """Lets the processors answer Heartbeat. This object must outlive them."""
         cdef DispatchEntry* entry = &self.server.dispatch.entries[HEARTBEAT_KEY]
         entry.context = <void*>self
         entry.min_version = FIRST_VERSION
@@ -59,7 +59,7 @@ cdef Disposition handle_heartbeat(void* context, NativeRequest* request, Respons
 
 
 cdef bint read_heartbeat(const NativeRequest* request, SignOfLife* sign) noexcept nogil:
-    """False for one that is malformed, or has tagged fields; what follows it is ignored, as by the handlers."""
+    """False if the request is malformed or has tagged fields. Trailing bytes are ignored, as by the handlers."""
     cdef Cursor cursor = cursor_over(request.frame + request.body, request.size - request.body)
     cdef bint flexible = request.api_version >= FIRST_FLEXIBLE
     sign.group_id = read_string(&cursor, flexible, &sign.group_id_size)

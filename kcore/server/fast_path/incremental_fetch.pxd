@@ -1,4 +1,4 @@
-"""Fetch requests that name a session."""
+"""Fetch requests of an existing session."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 
@@ -12,7 +12,7 @@ from kcore.server.fast_path.session_cache cimport FetchSessionCache
 from kcore.server.fast_path.throttling cimport QuotaCharge
 
 cdef struct IncrementalFetch:
-    DelayedOperation operation   # first: the purgatory knows an IncrementalFetch by it
+    DelayedOperation operation   # first: the purgatory's callbacks cast it to IncrementalFetch
     void* server
     uint64_t connection
     int32_t correlation_id
@@ -22,14 +22,14 @@ cdef struct IncrementalFetch:
     int32_t max_wait_ms
     int64_t min_bytes
     int64_t max_bytes
-    FetchSession* session        # with a reference
-    int32_t expected_epoch       # the session's for as long as no later request has come
-    bint failed                  # a partition answers with an error, or a divergence
+    FetchSession* session        # holds a reference
+    int32_t expected_epoch       # the session's epoch unless a later request has come
+    bint failed                  # a partition has an error or a diverging epoch
     int64_t size_bytes           # of all records read
     QuotaCharge charge
 
-# Takes the charge over. TO_HANDLER, and nothing is changed, when a partition is unknown. The bounds of `request` are
-# clamped.
+# Takes ownership of the charge. Returns TO_HANDLER, with nothing changed, if a partition is unknown. The bounds in
+# `request` must be clamped already.
 cdef Disposition fetch_incrementally(FetchSessionCache sessions, SocketServer server, NativeRequest* frame,
                                      const FetchRequest* request, int isolation, const QuotaCharge* charge,
                                      Response* response) noexcept nogil

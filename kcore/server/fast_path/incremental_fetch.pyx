@@ -1,14 +1,14 @@
-"""Fetch requests of a session (KIP-227), read and answered without the GIL and at the cost of what is active.
+"""Fetch requests of a session (KIP-227), read and answered without the GIL. The cost depends on the active partitions.
 
-The request says only what has changed; the session knows the rest, keeps its partitions pinned and hears from them what
-has changed. Nothing is looked up, pinned or entered into a purgatory for partitions that have nothing new. A request that
-finds less than it wants waits under the session's one key.
+The request has only the changes. The session has everything else: it keeps its partitions pinned, and their watches
+report changes. Partitions with nothing new are not looked up, pinned or added to a purgatory. A request that finds
+fewer bytes than `min_bytes` waits under the single key of the session.
 
 If a later request of the session arrives first, the earlier one is answered INVALID_FETCH_SESSION_EPOCH when it wakes.
-A session that was pushed out of the cache meanwhile answers the request that it is at; the next one learns of it.
+If the session is evicted from the cache meanwhile, the current request is still answered, and the next one fails.
 
-Concurrency: the session's lock is held from the reading of its partitions until the answer is written, which names
-ranges of files and sends nothing.
+Concurrency: the session's lock is held from reading the partitions until the response is written. The response refers
+to ranges of files; nothing is sent under the lock.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t
@@ -95,7 +95,7 @@ cdef void free_fetch(DelayedOperation* operation) noexcept nogil:
 
 cdef Disposition take_up(FetchSessionCache sessions, const FetchRequest* request, IncrementalFetch* fetch,
                          Response* response) noexcept nogil:
-    """From the request to an answer, or to DELAYED with nothing held."""
+    """Executes the request. Returns DELAYED, with nothing pinned, if it has to wait."""
     cdef FetchSession* session = fetch.session
     cdef int16_t error = session_check(session, request.session_epoch, request.by_id)
     cdef Disposition disposition = DELAYED
@@ -117,8 +117,8 @@ cdef Disposition take_up(FetchSessionCache sessions, const FetchRequest* request
 
 
 cdef bint is_native(FetchSession* session, const FetchRequest* request, ReplicaManager replicas) noexcept nogil:
-    """Whether nothing about this request needs a handler: every partition is known here. A session that may end empty is
-    rare, and left to the handler too."""
+    """Whether the native path can execute the request: all partitions are known. Requests that may leave the session
+    empty are rare, and left to the handler too."""
     cdef int32_t topic_position, position
     cdef const FetchTopic* topic
     cdef const FetchPartition* asked
@@ -147,7 +147,7 @@ cdef inline void* pin(ReplicaManager replicas, const FetchRequest* request, cons
 
 cdef bint update(FetchSession* session, const FetchRequest* request, int isolation,
                  ReplicaManager replicas) noexcept nogil:
-    """Brings the session to what the request says; False without memory."""
+    """Applies the changes of the request to the session. False if memory is exhausted."""
     cdef int32_t topic_position, position
     cdef const FetchTopic* topic
     cdef SessionPartition* entry
@@ -176,7 +176,7 @@ cdef bint update(FetchSession* session, const FetchRequest* request, int isolati
 
 
 cdef bint read_active(IncrementalFetch* fetch) noexcept nogil:
-    """Reads in the session's order: the first partition with records gives a whole batch whatever the bounds."""
+    """Reads in the session's order. The first partition with records returns a whole batch despite the bounds."""
     cdef FetchSession* session = fetch.session
     cdef int64_t left = fetch.max_bytes
     cdef SessionPartition* entry
@@ -190,11 +190,11 @@ cdef bint read_active(IncrementalFetch* fetch) noexcept nogil:
     for position in range(session.active_count):
         entry = session.active[position]
         read = &session.reads[position]
-        # An earlier request of the session may have been of a version that has this field. This one may not: its
-        # answer has no place for a divergence.
+        # The value may be of an earlier request with another version. A response of a version without flexible fields
+        # has no field for a diverging epoch.
         last_fetched_epoch = entry.asked.last_fetched_epoch if fetch.flexible else NO_LEADER_EPOCH
         if entry.partition == NULL:
-            # It left this broker since the request came.
+            # The partition has left this broker since the request arrived.
             read.error = NOT_LEADER_OR_FOLLOWER
         else:
             (<Partition>entry.partition).read_from_leader(
@@ -217,7 +217,7 @@ cdef Disposition write_answer(IncrementalFetch* fetch, Response* response) noexc
     answer.throttle_ms = charge_fetch(&fetch.charge, (<SocketServer>fetch.server).quotas, count_read(session),
                                       fetch.size_bytes)
     if answer.throttle_ms:
-        # Nothing is told: what was read stays active and is read again.
+        # Do not update the session: the partitions stay active and are read again.
         return answer_error(&answer, fetch.correlation_id, NONE, session.id)
     tell_news(session)
     first = next_answered(session, 0)
@@ -235,7 +235,7 @@ cdef Disposition write_answer(IncrementalFetch* fetch, Response* response) noexc
 
 
 cdef int32_t count_read(const FetchSession* session) noexcept nogil:
-    """Of how many partitions there are records."""
+    """The number of partitions with records."""
     cdef int32_t position
     cdef int32_t count = 0
     for position in range(session.active_count):
@@ -244,7 +244,7 @@ cdef int32_t count_read(const FetchSession* session) noexcept nogil:
 
 
 cdef void tell_news(FetchSession* session) noexcept nogil:
-    """Decides of which partitions the answer speaks."""
+    """Decides which partitions the response includes."""
     cdef SessionPartition* entry
     cdef const ReadResult* read
     cdef int32_t position
@@ -264,7 +264,7 @@ cdef inline int32_t next_answered(const FetchSession* session, int32_t position)
 
 
 cdef int32_t count_partitions(const FetchSession* session, int32_t first, int32_t* end) noexcept nogil:
-    """Of how many partitions in a row of one topic, from `first` to before `end`, the answer speaks."""
+    """Counts the included partitions of consecutive entries of one topic, from `first` to before `end`."""
     cdef int32_t position = first
     cdef int32_t count = 0
     while position < session.active_count and session_same_topic(session.active[first], session.active[position]):
@@ -283,7 +283,7 @@ cdef int32_t count_topics(const FetchSession* session) noexcept nogil:
     return count
 
 
-# --- while it waits ---------------------------------------------------------------------------------------------------
+# --- delayed requests -------------------------------------------------------------------------------------------------
 
 
 cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
@@ -297,7 +297,7 @@ cdef bint has_enough(DelayedOperation* operation) noexcept nogil:
 
 
 cdef bint is_enough(const IncrementalFetch* fetch) noexcept nogil:
-    """From where the last reads stopped, without reading again (Kafka's `DelayedFetch.tryComplete`)."""
+    """Counts the readable bytes from where the reads stopped; reads nothing (Kafka's `DelayedFetch.tryComplete`)."""
     cdef FetchSession* session = fetch.session
     cdef const SessionPartition* entry
     cdef int32_t position
@@ -331,7 +331,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
         session_release_reads(session)
         session_settle(session)
     pthread_mutex_unlock(&session.lock)
-    # The operation may stay on watch lists for long after this; the session may not.
+    # The operation may stay on watch lists for a long time, but must not hold the session.
     fetch.session = NULL
     session_release(session)
     charge_end(&fetch.charge, (<SocketServer>fetch.server).quotas)
@@ -339,7 +339,7 @@ cdef void answer_delayed(DelayedOperation* operation, bint expired) noexcept nog
     (<SocketServer>fetch.server).respond(fetch.connection, &response)
 
 
-# --- answers without partitions ---------------------------------------------------------------------------------------
+# --- responses without partitions -------------------------------------------------------------------------------------
 
 
 cdef FetchAnswer answer_to(const IncrementalFetch* fetch, Response* response) noexcept nogil:

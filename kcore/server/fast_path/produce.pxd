@@ -1,4 +1,4 @@
-"""Produce on the processor's thread."""
+"""The native handler of Produce."""
 
 from libc.stdint cimport int64_t
 from kcore.network.dispatch cimport Disposition, NativeRequest
@@ -13,7 +13,7 @@ cdef struct DelayedProduce
 cdef class ProducePath:
     cdef readonly ReplicaManager replicas
     cdef SocketServer server
-    cdef int64_t inline_bytes    # a batch that may become larger is not decompressed on a network thread
+    cdef int64_t inline_bytes    # network threads do not decompress batches that may become larger
 
     cdef Disposition handle(self, NativeRequest* request, Response* response) noexcept nogil
     cdef bint pin_all(self, const ProduceRequest* produce, void** partitions) noexcept nogil

@@ -1,13 +1,13 @@
 """Produce requests of versions 3 to 11, appended and answered without the GIL.
 
-Two passes: the first resolves and pins every partition and looks at what could go another way (an unknown partition,
-an internal topic, a transactional id or batch, records that the version forbids, a codec that the system lacks, a batch
-that takes long to decompress), and leaves the whole request to `handlers/produce.py` if anything does; the second
-appends, and can only end in an answer.
+There are two passes. The first one pins every partition and checks for everything that needs a handler: an unknown
+partition, an internal topic, a transactional id or batch, records that the version forbids, a codec without a library,
+a batch that takes long to decompress. If there is any, the whole request goes to `handlers/produce.py`. The second pass
+appends, and always ends in a response.
 
-With acks=all the answer waits in the produce purgatory until the in-sync replicas have what was appended, and with
-`log.flush.group.commit` until the leader has it on the device, with acks=1 too. It is encoded at once; only the
-partitions' error codes may still change, and are patched in place.
+With acks=all the response waits in the produce purgatory until the in-sync replicas have the records. With
+`log.flush.group.commit` it also waits until the leader has them on the device, even with acks=1. The response is
+encoded at once. Only the error codes of partitions may change later; they are patched in place.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -48,26 +48,26 @@ cdef enum:
     FIRST_VERSION_WITH_RECORD_ERRORS = 8
     NO_ACKS = 0
 
-# A partition whose part of the answer waits for replication.
+# A partition that waits for replication or a flush.
 cdef struct PendingPartition:
-    AwaitedPartition awaited     # first: the purgatory's operations know their partitions by it
-    size_t error_position        # of its error code in the answer
+    AwaitedPartition awaited     # first: wait_for_partitions steps through these
+    size_t error_position        # of its error code in the response
 
 cdef struct DelayedProduce:
-    DelayedOperation operation   # first: the purgatory knows a DelayedProduce by it
+    DelayedOperation operation   # first: the purgatory's callbacks cast it to DelayedProduce
     void* path
     uint64_t connection
     int32_t throttle_ms
-    int32_t record_errors_left   # how many more the answer may list
+    int32_t record_errors_left   # how many more the response may list
     Output answer
-    bint failed                  # a partition answers with an error
+    bint failed                  # a partition has an error
     int16_t acks
     int32_t count
     PendingPartition pending[1]  # `count` of them follow
 
 
 cdef class ProducePath:
-    """The native handler of Produce; `install` puts it into the server's dispatch table."""
+    """The native handler of Produce. `install` adds it to the server's dispatch table."""
 
     def __init__(self, ReplicaManager replicas not None, SocketServer server not None, int64_t inline_bytes):
         self.replicas = replicas
@@ -75,7 +75,7 @@ cdef class ProducePath:
         self.inline_bytes = inline_bytes
 
     def install(self):
-        """Lets the processors answer Produce; keep this object for as long as they run."""
+        """Lets the processors answer Produce. This object must outlive them."""
         cdef DispatchEntry* entry = &self.server.dispatch.entries[PRODUCE_KEY]
         entry.context = <void*>self
         entry.min_version = FIRST_VERSION
@@ -103,7 +103,7 @@ cdef class ProducePath:
         return disposition
 
     cdef bint pin_all(self, const ProduceRequest* produce, void** partitions) noexcept nogil:
-        """Fills `partitions`; False when one of them is not for this path."""
+        """Fills `partitions`. False if the request needs a handler."""
         cdef int32_t topic_position, position
         cdef const TopicRecords* topic
         cdef const PartitionRecords* records
@@ -159,7 +159,7 @@ cdef class ProducePath:
         delayed.answer = answer[0]
         delayed.failed = failed
         for position in range(delayed.count):
-            # The request's own pins end with the request.
+            # The caller releases its own pins.
             (<Partition>delayed.pending[position].awaited.partition).pin()
         if answer.failed or not wait_for_partitions(
                 self.replicas.produce_purgatory, &delayed.operation, &delayed.pending[0].awaited,
@@ -174,13 +174,13 @@ cdef Disposition handle_produce(void* context, NativeRequest* request, Response*
 
 
 cdef inline bint is_readable(const ReceivedBatch* batch) noexcept nogil:
-    """Whether this system can read the codec of the batch without the GIL. An invalid batch is refused later."""
+    """Whether the system has the library of the batch's codec. An invalid batch is refused later."""
     return codec_is_available(batch.header.attributes & COMPRESSION_MASK)
 
 
 cdef bint append_topic(const ProduceRequest* produce, const TopicRecords* topic, void** partitions, Output* answer,
                        DelayedProduce* delayed) noexcept nogil:
-    """Appends a topic's records and writes its part of the answer; True when one of them failed."""
+    """Appends a topic's records and writes its part of the response. True if a partition failed."""
     cdef int32_t position
     cdef int16_t error
     cdef AppendResult result
@@ -231,7 +231,7 @@ cdef void write_result(Output* answer, const ProduceRequest* produce, const Topi
 
 cdef void put_record_errors(Output* answer, bint flexible, const TopicRecords* topic, int32_t index,
                             const RecordErrors* errors, int32_t* left) noexcept nogil:
-    """The records at fault, and the sentence about all of them."""
+    """Writes the invalid records and the message about all of them."""
     cdef char sentence[RECORD_ERRORS_SIZE_MAX]
     cdef int32_t count = min(errors.count, left[0])
     cdef int32_t position, size

@@ -1,4 +1,4 @@
-"""A produce request, read where it was received."""
+"""A parsed produce request. Names and records point into the receive buffer."""
 
 from libc.stdint cimport int16_t, int32_t, uint8_t
 from kcore.record.batch cimport ReceivedBatch
@@ -26,6 +26,6 @@ cdef struct ProduceRequest:
     int32_t partition_count
     int32_t partition_capacity
 
-# False when the bytes are no produce request of `version` (3 to 11). Either way release it with free_produce_request.
+# Returns False if the bytes are not a produce request of `version` (3 to 11). Call free_produce_request in both cases.
 cdef bint read_produce_request(uint8_t* body, size_t size, int16_t version, ProduceRequest* out) noexcept nogil
 cdef void free_produce_request(ProduceRequest* request) noexcept nogil

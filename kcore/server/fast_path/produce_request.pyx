@@ -1,8 +1,8 @@
-"""The native reader of produce requests, versions 3 to 11. Its grammar is `kcore/protocol/schemas`' Produce.
+"""The native reader of produce requests, versions 3 to 11. The format is in `kcore/protocol/schemas`:
 
     transactional_id acks timeout_ms [topic: name [partition: index records]]
 
-From version 9 on strings, arrays and records have compact lengths and every structure ends with tagged fields.
+From version 9 on, strings, arrays and records have compact lengths, and every structure ends with tagged fields.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
@@ -16,8 +16,8 @@ from kcore.server.fast_path.growing_array cimport grown
 
 cdef enum:
     FIRST_FLEXIBLE = 9
-    SMALLEST_TOPIC = 3           # a compact name, a compact array's size, no tags
-    SMALLEST_PARTITION = 5       # an index and a compact length
+    SMALLEST_TOPIC = 3           # bytes: empty compact name, compact array size, no tags
+    SMALLEST_PARTITION = 5       # bytes: index, compact length
 
 
 cdef bint read_produce_request(uint8_t* body, size_t size, int16_t version, ProduceRequest* out) noexcept nogil:
@@ -83,7 +83,7 @@ cdef void free_produce_request(ProduceRequest* request) noexcept nogil:
 
 
 def parse_produce_request(bytes body not None, int version):
-    """What the native reader makes of a body, for comparison with the codec: None when it refuses.
+    """Parses a request body with the native reader, for comparison with the codec. None if the reader refuses it.
 
     Returns (transactional, acks, timeout_ms, [(topic, [(index, records or None), ...]), ...]).
     """
@@ -91,7 +91,7 @@ def parse_produce_request(bytes body not None, int version):
     cdef TopicRecords* topic
     cdef PartitionRecords* partition
     cdef int32_t position, inner
-    # Only read here: a frame is writable for the log's sake.
+    # The cast is safe: the reader does not write. Frames are writable because the log patches batches in place.
     cdef bint valid = read_produce_request(<uint8_t*><const char*>body, len(body), version, &request)
     topics = []
     if valid:

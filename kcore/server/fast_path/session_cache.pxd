@@ -1,4 +1,4 @@
-"""All fetch sessions of a broker."""
+"""The cache of a broker's fetch sessions."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
@@ -7,10 +7,10 @@ from kcore.replication.replica_manager cimport ReplicaManager
 from kcore.server.fast_path.fetch_session cimport FetchSession
 
 cdef class FetchSessionCache:
-    cdef readonly ReplicaManager replicas   # outlives the pins of the sessions
+    cdef readonly ReplicaManager replicas   # must outlive the pins of the sessions
     cdef readonly int slots
     cdef readonly int64_t max_partitions
-    cdef pthread_mutex_t lock               # guards the table and the bookkeeping of the sessions in it
+    cdef pthread_mutex_t lock               # guards the table and the sessions' cache fields
     cdef void* table
     cdef uint64_t random_state
     cdef int64_t session_count
@@ -21,14 +21,15 @@ cdef class FetchSessionCache:
 
     # The session with a reference for the caller, or NULL.
     cdef FetchSession* acquire(self, int32_t id) noexcept nogil
-    # Whether `insert` would find room for such a session now.
+    # Whether `insert` would have room for such a session now.
     cdef bint admits(self, bint privileged, int32_t size) noexcept nogil
-    # Takes the caller's reference over. The new session's id; NO_SESSION, and the session is gone, without room.
+    # Takes ownership of the caller's reference. Returns the new session's id. Without room, releases the session and
+    # returns NO_SESSION.
     cdef int32_t insert(self, FetchSession* session) noexcept nogil
-    # Takes the session out; whether it was there.
+    # Removes the session. Returns whether it was in the cache.
     cdef bint remove(self, int32_t id) noexcept nogil
-    # It was used, and has `size` partitions now. False when all are too many with that: then it is taken out. The
-    # caller may hold the session's lock.
+    # Updates the time of last use and the number of partitions. If they exceed the bound, removes the session and
+    # returns False. The caller may hold the session's lock.
     cdef bint touch(self, FetchSession* session, int32_t size) noexcept nogil
 
     # --- callers hold `lock`

@@ -1,17 +1,17 @@
-"""The fetch sessions of a broker, as many as there is room for (Kafka's `FetchSessionCache` and its shard, KIP-227).
+"""The bounded cache of a broker's fetch sessions (Kafka's `FetchSessionCache` and `FetchSessionCacheShard`, KIP-227).
 
-A session finds no room when `max.incremental.fetch.session.cache.slots` are taken, or when its partitions would make more
-than `kcli.fetch.session.cache.max.partitions` in all. Then it may push another one out:
+There is no room for a session if `max.incremental.fetch.session.cache.slots` are taken, or if all partitions together
+would exceed `kcli.fetch.session.cache.max.partitions`. A new session may then evict another one:
 
-1. the one that was not used for longest, if that is more than two minutes ago;
-2. else the least valuable of those that it may touch, if that is worth less than itself: followers' sessions are worth
-   more than consumers', large ones more than small ones, and one that has lived for less than two minutes may only be
-   pushed out by a follower's, and only if it is a consumer's.
+1. the least recently used one, if its last use is more than two minutes ago;
+2. otherwise the least valuable one, if it is worth less than the new session. Sessions of followers are worth more than
+   those of consumers, large ones more than small ones. Sessions in use for less than two minutes can only be evicted by
+   a follower, and only if they belong to consumers.
 
-Without room the client goes on without a session, and sends all of its partitions each time.
+Without room, the client continues without a session and sends all of its partitions each time.
 
-Concurrency: one lock, the last in the order beside watches'; sessions that leave are released after it. Looking for a
-victim walks through all sessions, and happens only when a new one comes while there is no room.
+Concurrency: one lock. It comes last in the lock order, beside those of watches. Evicted sessions are released after it.
+Finding a session to evict scans all sessions; this is done only for a new session when there is no room.
 """
 
 import os
@@ -38,10 +38,10 @@ cdef cppclass SessionTable:
 
 
 cdef class FetchSessionCache:
-    """Parameters: `slots` the most sessions, `max_partitions` the most partitions of all of them together.
+    """`slots` is the maximum number of sessions, `max_partitions` that of the partitions of all sessions together.
 
-    Call `clear` before the partitions of `replicas` go. With `manual_clock` time stands still between calls of
-    `advance_clock`.
+    Call `clear` before the partitions of `replicas` are closed. With `manual_clock`, only `advance_clock` changes the
+    time.
     """
 
     def __cinit__(self):
@@ -53,7 +53,7 @@ cdef class FetchSessionCache:
         self.slots = slots
         self.max_partitions = max_partitions
         self.manual_clock = manual_clock
-        # xorshift64* must not start at 0.
+        # The state of xorshift64* must not be 0.
         self.random_state = <uint64_t>int.from_bytes(os.urandom(8), "little") | 1
 
     def __dealloc__(self):
@@ -115,7 +115,7 @@ cdef class FetchSessionCache:
         return id
 
     cdef FetchSession* victim(self, bint privileged, int32_t size, int64_t now_ms) noexcept nogil:
-        """Which session a new one may push out to find room; NULL for none."""
+        """The session that a new one may evict to make room, or NULL."""
         cdef unordered_map[int32_t, FetchSession*].iterator place = (<SessionTable*>self.table).by_id.begin()
         cdef FetchSession* session
         cdef FetchSession* oldest = NULL
@@ -124,7 +124,7 @@ cdef class FetchSessionCache:
             session = dereference(place).second
             if oldest == NULL or session.last_used_ms < oldest.last_used_ms:
                 oldest = session
-            # Its age counts as of its last use, as in Kafka.
+            # As in Kafka, the age of a session ends with its last use.
             if (session.last_used_ms - session.created_ms > EVICTION_MS or (privileged and not session.privileged)) and (
                     least == NULL or is_worth_less(session, least)):
                 least = session
@@ -139,14 +139,14 @@ cdef class FetchSessionCache:
         return least if self.partition_count - least.cached_size + size <= self.max_partitions else NULL
 
     cdef void take_out(self, FetchSession* session) noexcept nogil:
-        """The table's reference goes over to the caller."""
+        """Removes a session. The caller takes over the table's reference."""
         (<SessionTable*>self.table).by_id.erase(session.id)
         atomic_store_64(&self.session_count, self.session_count - 1)
         atomic_store_64(&self.partition_count, self.partition_count - session.cached_size)
         session.cached_size = -1
 
     cdef int32_t unused_id(self) noexcept nogil:
-        """Random, so that a client that was pushed out does not meet the session of another one: 1 to 2^31 - 1."""
+        """A random id from 1 to 2^31 - 1, so that a client with an evicted session does not hit another one's."""
         cdef int32_t id = NO_SESSION
         while id == NO_SESSION or (<SessionTable*>self.table).by_id.count(id):
             self.random_state ^= self.random_state >> 12
@@ -172,7 +172,7 @@ cdef class FetchSessionCache:
         cdef bint fits = True
         cdef bint removed = False
         pthread_mutex_lock(&self.lock)
-        # One that was pushed out meanwhile finishes what it is at.
+        # An evicted session may finish its current request.
         if session.cached_size >= 0:
             session.last_used_ms = self.now_ms()
             fits = size <= session.cached_size or (
@@ -185,14 +185,14 @@ cdef class FetchSessionCache:
                 removed = True
         pthread_mutex_unlock(&self.lock)
         if removed:
-            # The caller has another reference.
+            # This is not the last reference: the caller has another one.
             session_release(session)
         return fits
 
     # --- Python -----------------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Ends every session."""
+        """Removes every session."""
         cdef FetchSession* session
         while True:
             session = NULL
@@ -208,20 +208,20 @@ cdef class FetchSessionCache:
                 return
 
     def advance_clock(self, int64_t now_ms) -> None:
-        """With a manual clock: sets the time."""
+        """Sets the time of a manual clock. Raises RuntimeError if the clock is not manual."""
         if not self.manual_clock:
             raise RuntimeError("the fetch session cache goes by the machine's clock")
         self.manual_now_ms = now_ms
 
     def remove_session(self, int32_t id) -> bool:
-        """Ends one session; whether there was one of that id."""
+        """Removes one session. Returns whether it was in the cache."""
         cdef bint removed
         with nogil:
             removed = self.remove(id)
         return bool(removed)
 
     def session_ids(self) -> list[int]:
-        """Of the sessions that there are now, in no order."""
+        """The ids of all sessions, in no particular order."""
         cdef vector[int32_t] ids
         cdef unordered_map[int32_t, FetchSession*].iterator place
         with nogil:
@@ -235,17 +235,17 @@ cdef class FetchSessionCache:
 
     @property
     def sessions(self) -> int:
-        """How many sessions there are (Kafka's NumIncrementalFetchSessions)."""
+        """Number of sessions (Kafka's NumIncrementalFetchSessions)."""
         return atomic_load_64(&self.session_count)
 
     @property
     def partitions(self) -> int:
-        """How many partitions they have in all (Kafka's NumIncrementalFetchPartitionsCached)."""
+        """Number of partitions of all sessions (Kafka's NumIncrementalFetchPartitionsCached)."""
         return atomic_load_64(&self.partition_count)
 
     @property
     def evictions(self) -> int:
-        """How many sessions were pushed out so far (Kafka's IncrementalFetchSessionEvictionsPerSec)."""
+        """Number of evicted sessions (Kafka's IncrementalFetchSessionEvictionsPerSec)."""
         return atomic_load_64(&self.eviction_count)
 
 

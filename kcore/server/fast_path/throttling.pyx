@@ -1,10 +1,10 @@
-"""What native requests are charged for, and what their clients are throttled for (KafkaApis).
+"""Charges native requests to client quotas and computes throttle times (KafkaApis).
 
-Bytes of a produce are those of its request, bytes of a fetch about those of its answer. A fetch of a client that has exceeded
-its quota is answered without records and not charged for them: it asks again when its connection goes on. Kafka does
-so when the quota would be exceeded by this very answer; then clients that share it and ask for less would always be
-served first, and records that come in more than ten windows' worth at once never. The time of both is what they took of the
-processor, with what it spent on the connection before them.
+A produce is charged the bytes of its request, a fetch approximately the bytes of its response. If a client has exceeded
+its quota, its fetch is answered without records and not charged for them; it fetches again after the throttle time.
+Kafka does this if the response itself would exceed the quota. Then clients of a shared quota that fetch less would
+always be served first, and a response larger than ten windows' worth of bytes would never be sent. The time of a
+request is what it took of the processor, plus what the processor spent on the connection before it.
 """
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
@@ -17,7 +17,7 @@ from kcore.quota.client_quota_manager cimport (
 cdef enum:
     PERCENT_OF_A_SECOND_NS = 10000000    # request time is counted in percent of one thread's (KIP-124)
     NANOSECONDS_PER_MS = 1000000
-    # Of a fetch response, whatever its version: the fields that stand before all partitions, and in each of them.
+    # Approximate sizes in a fetch response of any version: the fields before all partitions, and those of a partition.
     HEAD_BYTES = 24
     PARTITION_BYTES = 42
 
@@ -91,7 +91,7 @@ cdef int32_t charge_fetch(QuotaCharge* charge, ClientQuotaManager quotas, int32_
     if charge.used_ns:
         throttle_ms = charge_time(quotas, charge.client, charge.used_ns, now_ns)
         charge.used_ns = 0
-    # Nothing is used of an answer that its time keeps back; it may still have to wait for longer.
+    # If its time throttles the request, the response has no records to charge. Its bytes may throttle it for longer.
     return <int32_t>max(throttle_ms, quotas.charge_strictly(
         charge.client, QUOTA_FETCH, 0 if throttle_ms else size_bytes, now_ns // NANOSECONDS_PER_MS))
 

@@ -1,6 +1,6 @@
-"""Faults that a test can have a broker make: late, missing, wrong and broken answers, chosen by API.
+"""Faults that tests inject into a broker: late, missing, wrong or broken responses, selected by API.
 
-Off by default and without cost then: a broker has no table of faults until the first one is added, and none of this is
-imported. There is no configuration for it and no request of the protocol: only code in the broker's process can add
-faults (`kcore.testing` does, over a channel of its own).
+Faults are off by default and then cost nothing: the table is created, and this package imported, for the first fault.
+No configuration and no request can add a fault. Only code in the broker's process can: `kcore.testing` does so over its
+own channel.
 """

@@ -1,4 +1,4 @@
-"""One fault: which requests it is meant for, when it strikes, and what it does to them."""
+"""One fault: the requests that it matches, when it strikes, and what it does to the response."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ EFFECTS = ("delay_ms", "drop", "error", "after_bytes")
 
 
 class Fault:
-    """Made of what a test says:
+    """A fault as a test describes it:
 
-    `api`                      Kafka's name of the API; None for all of them
-    `client_id`                only requests of clients that call themselves so
+    `api`                      Kafka's name of the API; None matches all APIs
+    `client_id`                matches only requests with this client id
     `times, skip, probability, seed`   see Trigger
-    `execute`                  whether the request is carried out although its answer is not what it would be: unless
-                               this says otherwise it is not with an error, and with everything else it is
-    `error`                    the name of the error that is answered
-    `delay_ms, jitter_ms`      how long the answer is held back
-    `drop`                     there is no answer
-    `after_bytes`              the connection ends after so many bytes of the answer, those of its length among them
+    `execute`                  whether the request is executed. Default: False with `error`, True otherwise
+    `error`                    name of the error in the response
+    `delay_ms, jitter_ms`      delay of the response
+    `drop`                     no response is sent
+    `after_bytes`              the connection is closed after this many bytes of the response, size field included
+
+    Raises ValueError for an invalid value or combination.
     """
 
     __slots__ = (
@@ -86,14 +87,14 @@ class Fault:
         return self._client_id is None or self._client_id == request.client_id
 
     def delay_ms(self) -> int:
-        """How long the answer to one request is held back."""
+        """The delay of one response in milliseconds."""
         if not self._jitter_ms:
             return self._delay_ms
         return self.trigger.between(self._delay_ms, self._delay_ms + self._jitter_ms)
 
 
 def api_key_of(name: str) -> int:
-    """The key of an API that this broker serves; ValueError lists them."""
+    """The key of an API that this broker serves. Raises ValueError with the list of names for any other."""
     from kcore.server.apis import TABLE
 
     names = {apis.BY_KEY[entry.key].name: entry.key for entry in TABLE}
@@ -103,7 +104,7 @@ def api_key_of(name: str) -> int:
 
 
 def error_of(name: str) -> errors.KafkaError:
-    """The error of a name such as NOT_LEADER_OR_FOLLOWER."""
+    """The error with a name such as NOT_LEADER_OR_FOLLOWER. Raises ValueError if there is none."""
     for code, known, *_ in errors.TABLE:
         if known == name and code != errors.NONE:
             return errors.by_code(code)()

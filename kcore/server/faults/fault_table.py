@@ -1,12 +1,12 @@
-"""The faults of a broker, and what becomes of the answers that they strike.
+"""The faults of a broker, and how they change responses.
 
-Every request of an API with a fault goes to a Python handler, also Produce and Fetch, whose native handlers are taken
-out of the dispatch table for as long.
+While an API has a fault, all its requests go to a Python handler. The native handlers of Produce and Fetch are taken
+out of the dispatch table for this time.
 
-Requests whose answer is dropped are kept, at most one a connection, until faults are cleared or the broker stops: then
-their connections are closed, for clients that wait have waited in vain.
+A request whose response is dropped is kept, at most one per connection. Clearing the faults or stopping the broker
+closes its connection, so that the client stops waiting.
 
-Concurrency: any thread; nothing is answered under a lock.
+Concurrency: any thread. No response is sent under a lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOG = get_logger("kcore.server.faults")
 
 
 class FaultTable:
-    """`channel` is where delayed answers come back from their timer; `dispatch` is the server's."""
+    """The faults of one broker. The timer of delayed responses uses `channel`; `dispatch` is the server's table."""
 
     def __init__(self, channel: RequestChannel, dispatch: DispatchTable) -> None:
         self.registry = FaultRegistry(Fault, self._hand_over)
@@ -43,13 +43,13 @@ class FaultTable:
         self._is_shut_down = False
 
     def add(self, **what: Any) -> int:
-        """Makes a fault and answers its number; ValueError says what about it cannot be."""
+        """Adds a fault and returns its number. Raises ValueError for an invalid description."""
         number = self.registry.add(what)
         LOG.warn("Fault %d: %s", number, what)
         return number
 
     def clear(self) -> None:
-        """Ends all faults, and the connections of requests that were left without an answer."""
+        """Removes all faults, and closes the connections of unanswered requests."""
         self.registry.clear()
         with self.registry.changed:
             unanswered, self._unanswered = self._unanswered, []
@@ -57,7 +57,7 @@ class FaultTable:
             request.respond(None, close=True)
 
     def shutdown(self) -> None:
-        """Ends what waits, so that nothing in flight keeps the broker from stopping."""
+        """Closes the connections of unanswered and delayed requests, so that they do not hold up the broker's stop."""
         with self.registry.changed:
             self._is_shut_down = True
             timer, self._timer = self._timer, None
@@ -69,12 +69,12 @@ class FaultTable:
             timer.shutdown()
 
     def strike(self, request: Request) -> Strike | None:
-        """What happens to this request, unless nothing does."""
+        """The strike on this request, or None if no fault strikes it."""
         fault = self.registry.strike(lambda fault: fault.is_meant_for(request))
         return None if fault is None else Strike(self, fault, request)
 
     def keep_unanswered(self, request: Request) -> None:
-        """Answers nothing, until it is too late."""
+        """Keeps a request whose response is dropped. After shutdown, closes its connection instead."""
         with self.registry.changed:
             if not self._is_shut_down:
                 self._unanswered.append(request)
@@ -82,7 +82,7 @@ class FaultTable:
         request.respond(None, close=True)
 
     def schedule(self, request: Request, delay_ms: int, answer: Callable[[], None]) -> None:
-        """Has an answer sent later; a broker that stops first closes the connection instead."""
+        """Calls `answer` after `delay_ms`. If the broker stops first, closes the connection instead."""
 
         def answer_in_time() -> None:
             with self.registry.changed:
@@ -103,13 +103,13 @@ class FaultTable:
         request.respond(None, close=True)
 
     def _hand_over(self, active: tuple[Fault, ...]) -> None:
-        """Has requests that a fault is meant for come to a handler, natively handled or not."""
+        """Routes the requests of APIs with a fault to Python handlers."""
         meant = {fault.api_key for fault in active}
         self._dispatch.hand_over(None if None in meant else [key for key in meant if key is not None])
 
 
 class Strike:
-    """One request that a fault has struck."""
+    """A fault applied to one request."""
 
     __slots__ = ("_error_fields", "_faults", "_request", "fault")
 
@@ -120,10 +120,10 @@ class Strike:
         self._error_fields: Fields | None = None
 
     def run(self, handler: ModuleType, context: RequestContext, message: Any, carry_out: Callable[..., None]) -> None:
-        """Has the request carried out or not; either way it is answered by way of `context`."""
+        """Executes the request or not, as the fault says. Either way, the response goes through `context`."""
         context.strike = self
         if self.fault.error is not None:
-            # Where an API has no answer to carry the error (acks=0) its handler closes the connection right here.
+            # If the response cannot carry the error (acks=0), the handler closes the connection here.
             self._error_fields = handler.error_response(context, message, self.fault.error)
         if context.is_answered:
             return
@@ -135,11 +135,11 @@ class Strike:
             context.respond_nothing()
 
     def fields(self, fields: Fields) -> Fields:
-        """The fields that are answered instead of the true ones."""
+        """The response fields to send: those of the fault's error, or else the original ones."""
         return fields if self._error_fields is None else self._error_fields
 
     def answer(self, respond: Callable[[], None], payload: bytes | None) -> None:
-        """Does to an answer what the fault does; `respond` is what would send it unharmed."""
+        """Applies the fault to a response. `respond` sends the unchanged response."""
         delay_ms = self.fault.delay_ms()
         if delay_ms:
             self._faults.schedule(self._request, delay_ms, lambda: self._answer_now(respond, payload))

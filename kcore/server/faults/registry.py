@@ -1,6 +1,6 @@
-"""The faults that are on, and how often each has struck: what the broker's faults and the fault proxy's have in common.
+"""The active faults and how often each has struck. Used by the broker's faults and by the fault proxy.
 
-Concurrency: any thread; `changed` is the one lock, and is told of every strike.
+Concurrency: any thread. `changed` is the only lock; it is notified of every strike.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MAX_FAULTS = 1000
 
 
 class FaultRegistry:
-    """`make` makes a fault of its number and what a test says of it; a fault has a `number` and a `trigger`.
+    """`make` creates a fault from its number and a test's description. A fault has a `number` and a `trigger`.
 
-    `on_change` is told of the faults that can still strike, under the lock.
+    `on_change` is called under the lock with the faults that can still strike.
     """
 
     def __init__(self, make: Callable[..., Any], on_change: Callable[[tuple[Any, ...]], None]) -> None:
@@ -31,7 +31,7 @@ class FaultRegistry:
         self._made = 0
 
     def add(self, what: dict[str, Any]) -> int:
-        """Makes a fault and answers its number; ValueError says what about it cannot be."""
+        """Adds a fault and returns its number. Raises ValueError for an invalid description."""
         with self.changed:
             if len(self._faults) >= MAX_FAULTS:
                 raise ValueError(f"there are {MAX_FAULTS} faults already: remove them with clear()")
@@ -45,25 +45,25 @@ class FaultRegistry:
             return self._made
 
     def remove(self, number: int) -> None:
-        """Ends one fault; it may be over already."""
+        """Removes one fault, if it still exists."""
         with self.changed:
             if self._faults.pop(number, None) is not None:
                 self._update()
 
     def clear(self) -> None:
-        """Ends all of them."""
+        """Removes all faults."""
         with self.changed:
             self._faults.clear()
             self._update()
 
     def hits(self, number: int) -> int:
-        """How often a fault has struck; 0 when it was removed."""
+        """How often a fault has struck. 0 if it was removed."""
         with self.changed:
             fault = self._faults.get(number)
             return 0 if fault is None else int(fault.trigger.hits)
 
     def wait(self, number: int, hits: int, timeout_s: float) -> bool:
-        """Whether a fault has struck so often, at the latest when the time is over."""
+        """Waits until a fault has struck `hits` times. Returns False on timeout, or if the fault was removed."""
         deadline = time.monotonic() + timeout_s
         with self.changed:
             while self.hits(number) < hits:
@@ -74,7 +74,7 @@ class FaultRegistry:
             return True
 
     def strike(self, is_meant: Callable[[Any], bool]) -> Any:
-        """The first fault made that is meant for an event and strikes it; None when none does."""
+        """The oldest active fault that matches an event and strikes it, or None."""
         if not self.active:
             return None
         with self.changed:

@@ -1,7 +1,7 @@
-"""When a fault strikes: pure state, shared by the broker's faults and those of the fault proxy.
+"""When a fault strikes: pure state, used by the broker's faults and by the fault proxy.
 
-Every request that a fault is meant for is one event. The first `skip` of them pass; of the others each is struck with
-`probability`, drawn from a generator of the fault's own, so that a seed gives the same series again; after
+Every request that the fault matches is one event. The first `skip` events pass. Each later event is struck with
+`probability`. The random numbers come from the fault's own generator, so the same seed gives the same series. After
 `times` strikes the fault is spent.
 """
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Trigger:
-    """`strikes()` is asked once an event."""
+    """Call `strikes()` once per event. Raises ValueError for values out of range."""
 
     __slots__ = ("_probability", "_random", "_skip", "_times", "hits")
 
@@ -41,7 +41,7 @@ class Trigger:
         return self._times is not None and self.hits >= self._times
 
     def strikes(self) -> bool:
-        """Whether this event is struck."""
+        """Whether this event is struck. Counts the event."""
         if self.is_spent:
             return False
         if self._skip:
@@ -53,7 +53,7 @@ class Trigger:
         return True
 
     def between(self, low: int, high: int) -> int:
-        """A number of the fault's own series, for what varies from strike to strike."""
+        """A random number between `low` and `high`, both included, from the fault's generator."""
         if low >= high:
             return low
         if self._random is None:

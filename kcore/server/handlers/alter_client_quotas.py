@@ -1,6 +1,6 @@
-"""AlterClientQuotas (key 49): each entity succeeds or fails by itself (KIP-546). v1 is flexible.
+"""AlterClientQuotas (key 49): changes client quotas. Each entity succeeds or fails independently (KIP-546).
 
-An alteration is committed, and in force on this broker, before it is answered.
+v1 is flexible. An alteration is committed and applied to this broker before it is answered.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Hands the alterations to the controller."""
+    """Passes the alterations to the controller."""
     alterations = [
         QuotaAlteration(
             ((part.entity_type, part.entity_name) for part in entry.entity),
@@ -30,7 +30,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def describe(entity: QuotaEntity, error: errors.KafkaError | None) -> Fields:
-    """What became of one entity."""
+    """The response of one entity."""
     return {
         "error_code": errors.NONE if error is None else error.code,
         "error_message": None if error is None else str(error),
@@ -39,7 +39,7 @@ def describe(entity: QuotaEntity, error: errors.KafkaError | None) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every entity."""
+    """Sets the error on every entity."""
     return {
         "entries": [
             {

@@ -1,6 +1,6 @@
-"""AlterConfigs (key 33): replaces all overrides of a resource; what is not named goes back to its default.
+"""AlterConfigs (key 33): replaces all overrides of a resource. Overrides that the request omits are removed.
 
-Clients prefer IncrementalAlterConfigs, since two who replace everything undo each other's work.
+Clients prefer IncrementalAlterConfigs: two clients that replace all overrides undo each other's changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each resource succeeds or fails by itself."""
+    """Alters each resource independently."""
 
     def alter(resource: Any) -> None:
         check_operations(ConfigOperation(config.name, SET, config.value) for config in resource.configs)
@@ -28,5 +28,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every resource."""
+    """Sets the error on every resource."""
     return {"responses": [row(resource, error) for resource in request.resources]}

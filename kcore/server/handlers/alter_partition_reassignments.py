@@ -1,8 +1,7 @@
-"""AlterPartitionReassignments (key 45): other replicas for partitions, each of which succeeds or fails by itself
-(KIP-455).
+"""AlterPartitionReassignments (key 45): changes the replicas of partitions, each independently (KIP-455).
 
-A change that the replicas in sync allow is done when the answer comes; no other is begun (`reassignment.py`). None in
-place of replicas ends a change that is under way, which none ever is.
+A change that the in-sync replicas allow is complete before the response. Other changes are refused (`reassignment.py`).
+None as replicas cancels a reassignment in progress, which never exists.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each partition for itself. As with Kafka, an answer about nothing has an empty text in place of none."""
+    """Reassigns each partition independently. As in Kafka, an empty response has an empty error message, not null."""
     responses = [
         {"name": topic.name, "partitions": [reassign(context, topic.name, asked) for asked in topic.partitions]}
         for topic in request.topics
@@ -26,7 +25,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def reassign(context: RequestContext, topic: str, asked: Any) -> Fields:
-    """What became of one partition."""
+    """Reassigns one partition. Returns its response."""
     try:
         context.broker.controller.reassign_partition(topic, asked.partition_index, asked.replicas)
         return {"partition_index": asked.partition_index, "error_code": errors.NONE, "error_message": None}
@@ -35,7 +34,7 @@ def reassign(context: RequestContext, topic: str, asked: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on the whole, and on every partition."""
+    """Sets the error on the response and on every partition."""
     fields = {"error_code": error.code, "error_message": error.detail}
     responses = [
         {

@@ -1,8 +1,8 @@
-"""ApiVersions (key 18): what this broker serves (KIP-35, KIP-511).
+"""ApiVersions (key 18): the APIs and versions that this broker serves (KIP-35, KIP-511).
 
-v0-2 have no client software name; v3 adds it, flexible fields and features; v4 lets a feature's lowest version be 0.
-The response header is never flexible, because the asking client does not know yet what the broker understands.
-Features are those that the cluster can be finalized at (KIP-584, UpdateFeatures); their epoch grows with every change.
+v3 adds the client software name, flexible fields and features; v4 allows 0 as the lowest level of a feature. The
+response header is never flexible, because the client does not know the broker's versions yet. Supported features are
+those that the cluster can finalize (KIP-584, UpdateFeatures). Their epoch grows with every change.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from kcore.server.request_context import Fields, RequestContext
 
 FIRST_WITH_SOFTWARE_NAME = 3
-# Clients that know no later version fail at a feature whose lowest level is 0 (KAFKA-17011).
+# Clients of earlier versions fail on a feature whose lowest level is 0 (KAFKA-17011).
 FIRST_WITH_LEVEL_0 = 4
 BETWEEN = str.maketrans("", "", "-.")
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Every advertised key with its range."""
+    """Every advertised API key with its version range."""
     if context.api_version >= FIRST_WITH_SOFTWARE_NAME:
         for text in (request.client_software_name, request.client_software_version):
             if not is_software_name(text):
@@ -33,12 +33,12 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def is_software_name(text: str) -> bool:
-    """`[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?` of KIP-511; without `re`, for which every start would pay."""
+    """`[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?` of KIP-511. Does not import `re`, to keep the start fast."""
     return text.isascii() and text[:1].isalnum() and text[-1:].isalnum() and text.translate(BETWEEN).isalnum()
 
 
 def features(context: RequestContext) -> dict[str, Any]:
-    """What is supported, and what is finalized; versions that have no features leave all of it out."""
+    """Supported and finalized features. Versions without features omit these fields when encoded."""
     image = context.broker.metadata_cache.image
     supported = worth_naming(context.broker.controller.supported_features)
     return {
@@ -56,11 +56,11 @@ def features(context: RequestContext) -> dict[str, Any]:
 
 
 def unknown_version_response() -> Fields:
-    """The answer, in v0, to a version that is not served: error 35 and the range of this very API."""
+    """The v0 response to a version that is not served: error 35 and the version range of ApiVersions only."""
     own = [row for row in apis.advertised() if row["api_key"] == apis.API_VERSIONS]
     return {"error_code": errors.UnsupportedVersionError.code, "api_keys": own}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "api_keys": []}

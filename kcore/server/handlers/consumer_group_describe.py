@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (key 69): state, members and assignments of consumer groups (KIP-848).
 
-v1 says whether a member speaks the classic protocol (KIP-1099).
+v1 adds whether a member uses the classic protocol (KIP-1099).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Every group that was asked for."""
+    """Describes every requested group."""
     if not is_served(context.broker):
         return error_response(context, request, errors.UnsupportedVersionError())
     coordinator = context.broker.group_coordinator
@@ -30,5 +30,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every group."""
+    """Sets the error on every group."""
     return {"groups": [{"group_id": group_id, "error_code": error.code} for group_id in request.group_ids]}

@@ -1,7 +1,7 @@
-"""CreatePartitions (key 37): more partitions for topics, each of which succeeds or fails by itself (KIP-195).
+"""CreatePartitions (key 37): adds partitions to topics. Each topic succeeds or fails independently (KIP-195).
 
 v2 is flexible, v3 may answer THROTTLING_QUOTA_EXCEEDED (KIP-599). A topic that is listed twice is refused. The new
-partitions have logs and a leader before the answer. The words are those of `ReplicationControlManager`.
+partitions have logs and a leader before the response. The error messages are those of `ReplicationControlManager`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST_WITH_QUOTA = 3
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Hands the topics to the controller."""
+    """Passes the topics to the controller."""
     counts = Counter(asked.name for asked in request.topics)
     duplicate = errors.InvalidRequestError("Duplicate topic name.")
     refused = [describe(name, duplicate) for name, count in counts.items() if count > 1]
@@ -34,18 +34,18 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def addition(asked: Any) -> NewPartitions:
-    """A topic of the request in the controller's terms."""
+    """Converts a topic of the request for the controller."""
     assignments = None if asked.assignments is None else [assigned.broker_ids for assigned in asked.assignments]
     return NewPartitions(asked.name, asked.count, assignments)
 
 
 def describe(name: str, error: errors.KafkaError | None) -> Fields:
-    """What became of one topic."""
+    """The response of one topic."""
     if error is None:
         return {"name": name, "error_code": errors.NONE, "error_message": None}
     return {"name": name, "error_code": error.code, "error_message": error.detail}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic."""
+    """Sets the error on every topic."""
     return {"results": [describe(name, error) for name in dict.fromkeys(asked.name for asked in request.topics)]}

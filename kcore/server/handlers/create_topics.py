@@ -1,8 +1,8 @@
-"""CreateTopics (key 19): each topic succeeds or fails by itself.
+"""CreateTopics (key 19): creates topics. Each topic succeeds or fails independently.
 
-v4 lets a topic leave partitions and replicas to the broker (KIP-464), v5 answers the new topic's configuration
-(KIP-525), v6 may answer THROTTLING_QUOTA_EXCEEDED (KIP-599), v7 gives its id. The controller has made the topic's
-metadata durable, and this broker has made its logs, before the answer.
+v4 lets the broker choose partitions and replicas (KIP-464), v5 returns the new topic's configurations (KIP-525), v6 may
+answer THROTTLING_QUOTA_EXCEEDED (KIP-599), v7 returns the topic id. Before the response, the controller has made the
+topic's metadata durable, and this broker has created its logs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Hands the topics to the controller."""
+    """Passes the topics to the controller."""
     results = context.broker.controller.create_topics(
         [new_topic(asked) for asked in request.topics],
         request.validate_only,
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def new_topic(asked: Any) -> NewTopic:
-    """A topic of the request in the controller's terms."""
+    """Converts a topic of the request for the controller."""
     return NewTopic(
         asked.name,
         asked.num_partitions,
@@ -47,7 +47,7 @@ def new_topic(asked: Any) -> NewTopic:
 
 
 def describe(context: RequestContext, result: TopicResult, overrides: dict[str, str]) -> Fields:
-    """The topic as it was made, or why it was not."""
+    """The response of one topic: its properties, or its error."""
     if result.error is not None or result.topic is None:
         error = result.error or errors.UnknownServerError()
         return {"name": result.name, "error_code": error.code, "error_message": error.detail}
@@ -60,7 +60,7 @@ def describe(context: RequestContext, result: TopicResult, overrides: dict[str, 
     }
     if context.api_version >= FIRST_WITH_CONFIGS:
         described = describe_topic(context.broker.config, overrides)
-        # What was set is shown as it was written.
+        # Values that were set are returned as written in the request.
         fields["configs"] = [
             {**{name: config[name] for name in CONFIG_FIELDS}, "value": overrides.get(config["name"], config["value"])}
             for config in described
@@ -69,7 +69,7 @@ def describe(context: RequestContext, result: TopicResult, overrides: dict[str, 
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic."""
+    """Sets the error on every topic."""
     return {
         "topics": [
             {"name": name, "error_code": error.code, "error_message": str(error)}

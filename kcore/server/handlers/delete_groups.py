@@ -1,6 +1,6 @@
-"""DeleteGroups (key 42): groups that nobody is in end, with everything that they committed.
+"""DeleteGroups (key 42): deletes groups without members, together with their committed offsets.
 
-A group with members is answered NON_EMPTY_GROUP, one that is not there GROUP_ID_NOT_FOUND.
+A group with members is answered NON_EMPTY_GROUP, an unknown one GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each group for itself, and one that is named twice once."""
+    """Deletes each group independently. A group that is named twice is deleted once."""
     coordinator = context.broker.group_coordinator
     return answer({group_id: coordinator.delete_group(group_id) for group_id in dict.fromkeys(request.groups_names)})
 
 
 def answer(codes: dict[str, int]) -> Fields:
-    """A wire code for each group."""
+    """The response with an error code for each group."""
     return {"results": [{"group_id": group_id, "error_code": code} for group_id, code in codes.items()]}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every group."""
+    """Sets the error on every group."""
     return answer(dict.fromkeys(request.groups_names, error.code))

@@ -1,12 +1,12 @@
-"""DeleteRecords (key 21): a new start of partitions' logs, each of which succeeds or fails by itself (KIP-107).
+"""DeleteRecords (key 21): moves the start of logs. Each partition succeeds or fails independently (KIP-107).
 
-Offset -1 means the high watermark; no other offset may be beyond it. Only a topic that may lose records by age or
-size may lose them by request: one that is only compacted may not (POLICY_VIOLATION), nor may the brokers' own topics.
-An offset below the present start changes nothing. The answer is the low watermark, the smallest start of the log among
-its replicas: this broker's own, as the only one that holds it.
+Offset -1 means the high watermark. A larger offset than the high watermark is refused. Records can only be deleted if
+the topic's cleanup policy includes `delete`: a topic that is only compacted is refused (POLICY_VIOLATION), and so are
+internal topics. An offset below the log start offset changes nothing. The response has the low watermark, which is the
+smallest log start offset of all replicas; here it is this broker's own, since there is only one replica.
 
-What is answered stays deleted: the checkpoint of start offsets is written first, so that a crash brings no record back.
-Kafka writes it once a minute. The files go with the next look at retention, as in Kafka.
+Deleted records stay deleted: the checkpoint of start offsets is written before the response, so a crash restores no
+record. Kafka writes it once a minute. Files are deleted by the next retention check, as in Kafka.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DELETE = "delete"
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Moves the start of every log. The last offset counts for a partition that is listed twice."""
+    """Moves the start of every log. For a partition that is listed twice, the last offset applies."""
     logs = context.broker.log_manager
     asked_for: dict[str, dict[int, int]] = {}
     for topic in request.topics:
@@ -47,7 +47,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def delete_from_topic(context: RequestContext, topic: str, offsets: dict[int, int]) -> dict[int, tuple[int, int]]:
-    """Error code and low watermark by partition."""
+    """The error code and low watermark of each partition."""
     policies = context.broker.controller.topic_config(topic)["cleanup.policy"]
     assert isinstance(policies, tuple)
     outcomes = {}
@@ -60,7 +60,7 @@ def delete_from_topic(context: RequestContext, topic: str, offsets: dict[int, in
 
 
 def delete_records(context: RequestContext, topic: str, index: int, offset: int, is_allowed: bool) -> int:
-    """Moves the start of one partition's log; the answer is where it is now."""
+    """Moves the start of one partition's log. Returns the new start offset. Raises KafkaError."""
     broker = context.broker
     if broker.metadata_cache.partition(topic, index) is None:
         raise errors.UnknownTopicOrPartitionError()
@@ -84,17 +84,17 @@ def delete_records(context: RequestContext, topic: str, index: int, offset: int,
 
 
 def failed(error: errors.KafkaError) -> tuple[int, int]:
-    """The outcome for an error."""
+    """The error code and low watermark of a failed partition."""
     return error.code, INVALID_LOW_WATERMARK
 
 
 def describe(index: int, error_code: int, low_watermark: int) -> Fields:
-    """What became of one partition."""
+    """The response of one partition."""
     return {"partition_index": index, "low_watermark": low_watermark, "error_code": error_code}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every partition."""
+    """Sets the error on every partition."""
     return {
         "topics": [
             {

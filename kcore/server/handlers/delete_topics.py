@@ -1,8 +1,8 @@
-"""DeleteTopics (key 20): by name, and from v6 on by id too; each topic succeeds or fails by itself.
+"""DeleteTopics (key 20): deletes topics by name, and from v6 on by id too. Each topic succeeds or fails independently.
 
-v3 may answer TOPIC_DELETION_DISABLED (INVALID_REQUEST before), v5 adds the error's text, v6 topic ids. An entry with
-neither name nor id or with both, one that stands twice, and a name beside its own id are invalid, and nothing of them
-is deleted (`ControllerApis.deleteTopics`).
+v3 may answer TOPIC_DELETION_DISABLED (INVALID_REQUEST before), v5 adds the error message, v6 topic ids. Invalid entries
+are refused and not deleted: an entry with neither name nor id or with both, a duplicate, and a name whose id is listed
+too (`ControllerApis.deleteTopics`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 FIRST_WITH_DELETION_DISABLED = 3
 FIRST_WITH_QUOTA = 5
 FIRST_WITH_TOPIC_IDS = 6
-# As Kafka's clients show them.
+# Messages of Kafka's broker, which clients show.
 UNKNOWN_TOPIC = "This server does not host this topic-partition."
 UNKNOWN_ID = "This server does not host this topic ID."
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Finds out what is meant, and has the controller delete it."""
+    """Resolves the entries to topic ids, and passes them to the controller."""
     broker = context.broker
     if not broker.config.flag("delete.topic.enable"):
         if context.api_version < FIRST_WITH_DELETION_DISABLED:
@@ -46,21 +46,21 @@ def handle(context: RequestContext, request: Any) -> Fields:
         else:
             error = result.error
             if isinstance(error, errors.UnknownTopicIdError) and (found[topic_id], uuid.ZERO) in well_formed:
-                # Deleted since it was found by its name: older clients do not know the error of an id.
+                # The topic was deleted after the lookup by name. Older clients do not know UNKNOWN_TOPIC_ID.
                 error = errors.UnknownTopicOrPartitionError(UNKNOWN_TOPIC)
             responses.append(failure(found[topic_id], topic_id, error))
     return {"responses": responses + missing}
 
 
 def entries(version: int, request: Any) -> list[Asked]:
-    """Name and id of every topic of the request, in any version."""
+    """The name and id of every entry, in any version. The id is zero if there is only a name."""
     if version < FIRST_WITH_TOPIC_IDS:
         return [(name, uuid.ZERO) for name in request.topic_names]
     return [(topic.name, bytes(topic.topic_id)) for topic in request.topics]
 
 
 def sort_out(asked_for: list[Asked]) -> tuple[list[Fields], dict[Asked, int]]:
-    """The answers to invalid entries, and how often each other entry is listed."""
+    """Separates invalid entries. Returns their responses, and how often each other entry is listed."""
     invalid: list[Fields] = []
     counts: Counter[Asked] = Counter()
     for name, topic_id in asked_for:
@@ -74,11 +74,11 @@ def sort_out(asked_for: list[Asked]) -> tuple[list[Fields], dict[Asked, int]]:
 
 
 def resolve(counts: dict[Asked, int], image: MetadataImage) -> tuple[dict[bytes, str], list[Fields]]:
-    """The names of the topics to delete by their ids, and the answers to what cannot be deleted."""
+    """Resolves entries to topics. Returns the names of the topics to delete by id, and the responses of the others."""
     answers: list[Fields] = []
     found: dict[bytes, str] = {}
     taken: set[bytes] = set()
-    # Ids first: a name that belongs to one of them is refused, and takes the id with it.
+    # Ids first: a name that maps to a listed id is refused, and so is the id.
     for (name, topic_id), count in sorted(counts.items(), key=lambda item: item[0][0] is not None):
         topic = image.topics_by_id.get(topic_id) if name is None else image.topics.get(name)
         if count > 1:
@@ -100,16 +100,16 @@ def resolve(counts: dict[Asked, int], image: MetadataImage) -> tuple[dict[bytes,
 
 
 def refusal(name: str | None, topic_id: bytes, complaint: str) -> Fields:
-    """An entry that makes no sense."""
+    """The response of an invalid entry."""
     return failure(name, topic_id, errors.InvalidRequestError(complaint))
 
 
 def failure(name: str | None, topic_id: bytes, error: errors.KafkaError) -> Fields:
-    """One topic's error, under the name or id that the client used."""
+    """The response of a topic that was not deleted."""
     return {"name": name, "topic_id": topic_id, "error_code": error.code, "error_message": error.detail}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic, in code alone."""
+    """Sets the error on every topic, without its message."""
     kind = type(error)
     return {"responses": [failure(name, topic_id, kind()) for name, topic_id in entries(context.api_version, request)]}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Every entity that matches, with its quotas."""
+    """Every matching entity with its quotas."""
     asked = QuotaFilter(
         ((part.entity_type, part.match_type, part.match) for part in request.components), request.strict
     )
@@ -30,5 +30,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone; no entries at all is null."""
+    """Sets the error. The entries are null."""
     return {"error_code": error.code, "error_message": str(error), "entries": None}

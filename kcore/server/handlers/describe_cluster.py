@@ -1,7 +1,7 @@
 """DescribeCluster (key 60): the cluster's id, controller and brokers (KIP-700).
 
-v1 asks for brokers or controllers (KIP-919), v2 tells fenced brokers apart (KIP-1073); a registered broker is never
-fenced here. There are no separate controllers to describe.
+v1 adds the endpoint type, brokers or controllers (KIP-919), v2 marks fenced brokers (KIP-1073); registered brokers are
+never fenced here. Controllers cannot be described, since none is separate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST_WITH_ENDPOINT_TYPE = 1
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """The brokers that have the listener the client asked over."""
+    """Describes the brokers that have the client's listener."""
     check_endpoint_type(request.endpoint_type if context.api_version >= FIRST_WITH_ENDPOINT_TYPE else BROKERS)
     image = context.broker.metadata_cache.image
     brokers = [
@@ -40,7 +40,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def check_endpoint_type(endpoint_type: int) -> None:
-    """Only brokers can be described, as with any Kafka broker that is not a controller."""
+    """Refuses endpoint types other than brokers, as a Kafka broker that is not a controller does."""
     if endpoint_type == CONTROLLERS:
         raise errors.MismatchedEndpointTypeError(
             "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
@@ -50,5 +50,5 @@ def check_endpoint_type(endpoint_type: int) -> None:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "error_message": str(error), "cluster_id": "", "brokers": []}

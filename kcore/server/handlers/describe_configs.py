@@ -1,8 +1,7 @@
-"""DescribeConfigs (key 32): the configurations of topics and brokers with their sources, and levels of loggers,
-subscriptions to clients' metrics, and what single groups were given.
+"""DescribeConfigs (key 32): configurations of topics, brokers, broker loggers, client metrics and groups.
 
-v1 has sources and synonyms, v3 types and documentation. An empty broker name asks for what was set at run time for all
-brokers. A broker describes itself only.
+v1 adds sources and synonyms, v3 types and documentation. An empty broker name means the dynamic defaults of all
+brokers. A broker describes only itself.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FIRST_WITH_DOCUMENTATION = 3
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each resource is described, or has its own error."""
+    """Describes each resource, or sets its error."""
     documented = context.api_version >= FIRST_WITH_DOCUMENTATION and request.include_documentation
     results = []
     for resource in request.resources:
@@ -54,14 +53,14 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def describe(context: RequestContext, resource: Any, *, documented: bool) -> list[dict[str, Any]]:
-    """The configurations of one resource that exists."""
+    """The configurations of one resource. Raises KafkaError if it does not exist or is not served here."""
     broker = context.broker
     wanted = resource.configuration_keys
     if resource.resource_type == TOPIC_RESOURCE:
         validate_topic_name(resource.resource_name)
         image = broker.metadata_cache.image
         if resource.resource_name not in image.topics:
-            # Kafka says no more than the code here.
+            # Kafka sends no message with this error.
             raise errors.UnknownTopicOrPartitionError("")
         return describe_topic(broker.config, image.topic_configs(resource.resource_name), wanted, documented=documented)
     if resource.resource_type == BROKER_RESOURCE:
@@ -88,7 +87,7 @@ def describe(context: RequestContext, resource: Any, *, documented: bool) -> lis
 
 
 def check_broker_id(own_id: int, name: str, alternative: str = " or empty string, but") -> None:
-    """Each broker describes itself only."""
+    """Raises InvalidRequestError unless `name` is this broker's id."""
     digits = name[1:] if name[:1] in ("+", "-") else name
     if not (digits.isascii() and digits.isdigit()):
         raise errors.InvalidRequestError(f"Broker id must be an integer, but it is: {name}")
@@ -97,7 +96,7 @@ def check_broker_id(own_id: int, name: str, alternative: str = " or empty string
 
 
 def failure(resource: Any, error: errors.KafkaError) -> Fields:
-    """One resource's error."""
+    """The response of a resource that cannot be described."""
     return {
         "error_code": error.code,
         "error_message": str(error),
@@ -108,5 +107,5 @@ def failure(resource: Any, error: errors.KafkaError) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every resource."""
+    """Sets the error on every resource."""
     return {"results": [failure(resource, error) for resource in request.resources]}

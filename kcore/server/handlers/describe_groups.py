@@ -1,8 +1,8 @@
 """DescribeGroups (key 15): state and members of groups of the classic protocol.
 
-v3 has the authorized operations of a group (KIP-430), v4 the instance ids of static members (KIP-345). A group that
-is not there is dead to v5, and GROUP_ID_NOT_FOUND with a message from v6 on (KIP-1043); so is one of the consumer
-protocol, which ConsumerGroupDescribe describes.
+v3 adds authorized operations (KIP-430), v4 the instance ids of static members (KIP-345). An unknown group has the state
+Dead up to v5. From v6 on its error is GROUP_ID_NOT_FOUND with a message (KIP-1043). Groups of the consumer protocol are
+treated as unknown; ConsumerGroupDescribe describes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUP_ID_NOT_FOUND = errors.GroupIdNotFoundError.code
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each group for itself."""
+    """Describes each group independently."""
     asked_operations = context.api_version >= FIRST_WITH_AUTHORIZED_OPERATIONS and request.include_authorized_operations
     groups = []
     for group_id in request.groups:
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def describe(context: RequestContext, group_id: str) -> dict[str, Any]:
-    """A group, or why it is not described."""
+    """The response of one group."""
     error_code, group, message = context.broker.group_coordinator.describe_classic(group_id)
     if group is not None:
         return describe_group(group)
@@ -48,7 +48,7 @@ def describe(context: RequestContext, group_id: str) -> dict[str, Any]:
 
 
 def describe_group(group: GroupDescription) -> dict[str, Any]:
-    """The fields of a group that is there."""
+    """The response of an existing group."""
     return {
         "error_code": errors.NONE,
         "error_message": None,
@@ -71,10 +71,10 @@ def describe_group(group: GroupDescription) -> dict[str, Any]:
 
 
 def failure(group_id: str, code: int) -> dict[str, Any]:
-    """One group's error."""
+    """The response of a group with an error."""
     return {"error_code": code, "group_id": group_id, "group_state": "", "protocol_type": "", "protocol_data": ""}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every group."""
+    """Sets the error on every group."""
     return {"groups": [failure(group_id, error.code) for group_id in request.groups]}

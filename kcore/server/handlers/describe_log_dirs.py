@@ -1,8 +1,8 @@
-"""DescribeLogDirs (key 35): what the log directories of this broker hold, and how full their volumes are (KIP-113).
+"""DescribeLogDirs (key 35): this broker's log directories, their partitions, and the size of their volumes (KIP-113).
 
-v2 is flexible, v3 has an error for the whole answer, v4 size and free space of each volume (KIP-827), -1 where they are
-not known. A directory that is out of use is named with KAFKA_STORAGE_ERROR and without partitions. No replica is on its
-way from one directory to another here, so that `is_future_key` is never set.
+v2 is flexible, v3 adds a top-level error, v4 total and usable bytes of each volume (KIP-827), -1 if unknown. An offline
+directory has the error KAFKA_STORAGE_ERROR and no partitions. Replicas never move between directories here, so
+`is_future_key` is always false.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Every directory, with the partitions asked for, or with all."""
+    """Describes every directory, with the requested partitions, or with all."""
     wanted = (
         None
         if request.topics is None
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 def describe_directory(
     context: RequestContext, log_dir: LogDir, logs: dict[TopicPartition, Log], wanted: Collection[TopicPartition] | None
 ) -> Fields:
-    """One directory; Kafka names it by its absolute path."""
+    """The response of one directory. As in Kafka, its name is the absolute path."""
     path = os.path.abspath(log_dir.path)
     try:
         total, usable = context.broker.disk.space(log_dir.path)
@@ -58,7 +58,7 @@ def describe_directory(
 
 
 def describe_log(index: int, log: Log) -> Fields:
-    """A log is behind by what is replicated and not yet in it."""
+    """One partition. Its offset lag is the high watermark minus the log end offset, or 0."""
     return {
         "partition_index": index,
         "partition_size": log.size_bytes,
@@ -68,5 +68,5 @@ def describe_log(index: int, log: Log) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "results": []}

@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): what partitions know of the producers that wrote to them (KIP-664).
+"""DescribeProducers (key 61): the producer state of partitions (KIP-664).
 
 Idempotent and transactional producers are listed until `producer.id.expiration.ms` after their last record.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each partition for itself, unless its topic cannot be one."""
+    """Describes each partition independently. An invalid or unknown topic sets its error on all of its partitions."""
     topics = []
     for topic in request.topics:
         error = topic_error(context, topic.name)
@@ -31,7 +31,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def topic_error(context: RequestContext, name: str) -> errors.KafkaError | None:
-    """Why nothing can be said of a topic."""
+    """The error of an invalid or unknown topic, or None."""
     try:
         validate_topic_name(name)
     except errors.KafkaError as error:
@@ -42,7 +42,7 @@ def topic_error(context: RequestContext, name: str) -> errors.KafkaError | None:
 
 
 def describe_partition(context: RequestContext, topic: str, index: int) -> Fields:
-    """The producers of a partition, or why they are not known here."""
+    """The active producers of a partition, or its error."""
     partition = context.broker.replica_manager.partition(topic, index)
     if partition is None:
         return failure(index, context.broker.missing_partition_error(topic, index))
@@ -61,12 +61,12 @@ def describe_partition(context: RequestContext, topic: str, index: int) -> Field
 
 
 def failure(index: int, code: int, message: str | None = None) -> Fields:
-    """One partition's error."""
+    """The response of a partition with an error."""
     return {"partition_index": index, "error_code": code, "error_message": message, "active_producers": []}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every partition."""
+    """Sets the error on every partition."""
     return {
         "topics": [
             {

@@ -1,9 +1,9 @@
-"""DescribeTopicPartitions (key 75): topics and their partitions, a page at a time (KIP-966).
+"""DescribeTopicPartitions (key 75): topics and their partitions, one page at a time (KIP-966).
 
-Topics come in the order of their names, from the cursor on; no topic named means all. A page ends with the asker's
-limit or `max.request.partition.size.limit`, whichever is smaller, and then names the partition to go on with. That
-partition or its topic need not exist any more when it is asked for. A topic that is missing is an error on the topic
-when it was named, and takes up no room. No replica is kept as eligible beside the ISR (ELR) here.
+Topics are sorted by name and start at the cursor. An empty list of topics means all. A page has at most as many
+partitions as the request's limit and `max.request.partition.size.limit` allow. If there are more, `next_cursor` has the
+next partition. The topic or partition of a cursor may have been deleted meanwhile. An unknown topic has an error if the
+request names it, and does not count towards the limit. This broker keeps no eligible leader replicas (ELR).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """One page."""
+    """Describes one page."""
     image = context.broker.metadata_cache.image
     names = wanted_names(request, image)
     limit = context.broker.config.number("max.request.partition.size.limit")
@@ -47,7 +47,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def wanted_names(request: Any, image: MetadataImage) -> list[str]:
-    """The names asked for, each once and in order; InvalidRequestError for a cursor that does not belong to them."""
+    """The topic names from the cursor on, unique and sorted. Raises InvalidRequestError for an invalid cursor."""
     cursor = request.cursor
     start = "" if cursor is None else cursor.topic_name
     asked = [topic.name for topic in request.topics] if request.topics else image.topics
@@ -66,12 +66,12 @@ def wanted_names(request: Any, image: MetadataImage) -> list[str]:
 
 
 def page(topics: list[Fields], name: str, partition: int) -> Fields:
-    """A page after which there is more."""
+    """A page with a cursor for the next one."""
     return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": partition}}
 
 
 def describe_topic(context: RequestContext, image: MetadataImage, topic: TopicImage, partitions: range) -> Fields:
-    """A topic with some of its partitions. One without a reachable leader has leader -1, and no error."""
+    """A topic with some of its partitions. A partition without a reachable leader has leader -1 and no error."""
     described = [describe_partition(context, image, topic.partitions[index]) for index in partitions]
     return {
         "error_code": errors.NONE,
@@ -87,7 +87,7 @@ def describe_topic(context: RequestContext, image: MetadataImage, topic: TopicIm
 
 
 def failure(name: str, code: int, operations: int = authorized_operations.NOT_ASKED_FOR) -> Fields:
-    """A topic that cannot be described."""
+    """The response of a topic with an error."""
     return {
         "error_code": code,
         "name": name,
@@ -99,5 +99,5 @@ def failure(name: str, code: int, operations: int = authorized_operations.NOT_AS
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic asked about."""
+    """Sets the error on every topic asked about."""
     return {"topics": [failure(name, error.code) for name in dict.fromkeys(topic.name for topic in request.topics)]}

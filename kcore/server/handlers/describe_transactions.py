@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """TRANSACTIONAL_ID_NOT_FOUND for each."""
+    """Answers TRANSACTIONAL_ID_NOT_FOUND for each id."""
     return failure(request, errors.TransactionalIdNotFoundError.code)
 
 
 def failure(request: Any, code: int) -> Fields:
-    """One error for every transactional id."""
+    """The response with one error for every transactional id."""
     return {
         "transaction_states": [
             {"error_code": code, "transactional_id": transactional_id} for transactional_id in request.transactional_ids
@@ -29,5 +29,5 @@ def failure(request: Any, code: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every transactional id."""
+    """Sets the error on every transactional id."""
     return failure(request, error.code)

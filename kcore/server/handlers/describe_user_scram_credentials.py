@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (key 50): the SCRAM credentials of users (KIP-554).
 
-This broker keeps none, since it has no SASL: nobody is found. `kafka-configs --describe --entity-type users` asks
-before it shows the users' quotas, and fails where a broker does not answer.
+This broker does not support SASL and has no credentials. It serves this API because `kafka-configs --describe
+--entity-type users` calls it before it shows the users' quotas, and fails without a response.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """An error for each user that is asked for; all users, asked for by null or nobody, are none."""
+    """An error for each requested user. Null or an empty list means all users; the result is then empty."""
     asked = Counter(user.name for user in request.users or ())
     return {"error_code": errors.NONE, "error_message": "", "results": [missing(*one) for one in asked.items()]}
 
 
 def missing(user: str, times: int) -> Fields:
-    """Why a user is not described."""
+    """The error of one user: unknown, or listed more than once."""
     error: errors.KafkaError
     if times > 1:
         error = errors.DuplicateResourceError(
@@ -36,5 +36,5 @@ def missing(user: str, times: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "error_message": str(error), "results": []}

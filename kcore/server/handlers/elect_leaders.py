@@ -1,7 +1,7 @@
-"""ElectLeaders (key 43): the preferred leader for partitions, or any at all for those without one (KIP-183, KIP-460).
+"""ElectLeaders (key 43): elects the preferred leader, or any leader for partitions without one (KIP-183, KIP-460).
 
-v1 adds unclean elections and an error for the whole answer, v2 is flexible. Without a list of partitions all are meant,
-and those that need no election are then not named, though their topics are.
+v1 adds unclean elections and a top-level error, v2 is flexible. Null instead of a list means all partitions. The
+response then omits the partitions that need no election, but includes their topics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FIRST_WITH_TYPE = 1
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each partition for itself; an empty list is answered before anything else is looked at, as by Kafka."""
+    """Elects for each partition independently. As in Kafka, an empty list is answered before all other checks."""
     if request.topic_partitions == []:
         return answer([])
     kind = request.election_type if context.api_version >= FIRST_WITH_TYPE else PREFERRED
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def elect(context: RequestContext, topic: str, index: int, kind: int) -> Fields:
-    """What became of one partition."""
+    """Elects the leader of one partition. Returns its response."""
     try:
         context.broker.controller.elect_leader(topic, index, unclean=kind == UNCLEAN)
         return {"partition_id": index, "error_code": errors.NONE, "error_message": None}
@@ -45,13 +45,13 @@ def elect(context: RequestContext, topic: str, index: int, kind: int) -> Fields:
 
 
 def answer(results: list[tuple[str, list[Fields]]], error_code: int = errors.NONE) -> Fields:
-    """The partitions by topic."""
+    """The response, from partitions by topic."""
     rows = [{"topic": topic, "partition_result": partitions} for topic, partitions in results]
     return {"error_code": error_code, "replica_election_results": rows}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on the whole, and on every partition that was named."""
+    """Sets the error on the response and on every listed partition."""
     fields = {"error_code": error.code, "error_message": error.detail}
     results: list[tuple[str, list[Fields]]] = [
         (topic.topic, [{"partition_id": index, **fields} for index in topic.partitions])

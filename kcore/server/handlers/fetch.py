@@ -1,12 +1,13 @@
-"""Fetch (key 1) on a handler thread: every rare case of the native path, and all of them where that is turned off.
+"""Fetch (key 1) on a handler thread: the requests that the native path refuses, or all if it is disabled.
 
-v4 brings record format 2 and isolation, v5 the log start offset, v7 sessions (KIP-227), v9 leader epochs, v12 flexible
-fields and the epoch of the last fetched record (KIP-595), v13 topic ids (KIP-516), v15 a tagged replica state
-(KIP-903). A request that finds fewer than `min_bytes` waits in the purgatory and reads again when it is woken.
+v4 adds record format 2 and isolation levels, v5 the log start offset, v7 sessions (KIP-227), v9 leader epochs, v12
+flexible fields and the last fetched epoch (KIP-595), v13 topic ids (KIP-516), v15 a tagged replica state (KIP-903). A
+request that finds fewer than `min_bytes` waits in the purgatory and reads again when it is woken.
 
-A request with session epoch 0 names all its partitions and begins a session where there is room; with -1 it wants none;
-either ends the session it names. With any other epoch it says what has changed in its session, and the answer what is
-new. Partitions that do not exist hold nobody up: the others are waited for, unless there are none.
+A request with session epoch 0 lists all its partitions and opens a session if the cache has room. Epoch -1 opens none.
+Both close the session whose id they have. With any other epoch, the request has the changes of its session, and the
+response only the partitions with something new. Unknown partitions do not end the wait for the others, unless there are
+no others.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SESSION_ERRORS = (
 
 
 class FetchError:
-    """A partition that cannot be read."""
+    """The error of a partition that cannot be read."""
 
     __slots__ = ("code",)
 
@@ -54,7 +55,7 @@ class FetchError:
 
 
 class Asked:
-    """What is wanted of one partition of the topic with this name, or this id."""
+    """The fetch parameters of one partition. `topic` is the topic's name or id."""
 
     __slots__ = ("fetch_offset", "index", "last_fetched_epoch", "leader_epoch", "max_bytes", "topic")
 
@@ -70,7 +71,7 @@ class Asked:
 
     @property
     def fields(self) -> tuple[bytes, int, int, int, int, int]:
-        """As sessions take them."""
+        """The parameters in the shape that sessions take."""
         return (
             self.topic,
             self.index,
@@ -82,7 +83,7 @@ class Asked:
 
 
 class FetchAttempt:
-    """One reading of everything that is wanted, in its order."""
+    """The result of reading all partitions once, in their order."""
 
     __slots__ = ("failed", "outcomes", "size_bytes")
 
@@ -92,7 +93,7 @@ class FetchAttempt:
         self.failed = False
 
     def add(self, outcome: FetchOutcome | FetchError) -> None:
-        """Takes the next partition's outcome."""
+        """Adds the outcome of the next partition."""
         self.outcomes.append(outcome)
         if isinstance(outcome, FetchError):
             self.failed |= outcome.code not in NO_SUCH_PARTITION
@@ -102,7 +103,7 @@ class FetchAttempt:
 
 
 class Fetch:
-    """A request resolved: its partitions, and the bounds that hold for it. By itself it has no session."""
+    """A fetch request with its partitions resolved and its bounds applied. This class has no session."""
 
     __slots__ = ("_by_id", "_has_divergence", "context", "isolation", "max_bytes", "min_bytes", "request", "wanted")
 
@@ -110,7 +111,7 @@ class Fetch:
         self.context = context
         self.request = request
         self._by_id = context.api_version >= FIRST_BY_TOPIC_ID
-        # A session may have been told of a last epoch by a request of a later version than this one's.
+        # A session may have a last fetched epoch from a request with a later version than this one.
         self._has_divergence = context.api_version >= FIRST_WITH_DIVERGING_EPOCH
         self.isolation = isolation
         self.max_bytes = min(request.max_bytes, context.broker.config.number("fetch.max.bytes"), quota_bytes(context))
@@ -118,7 +119,7 @@ class Fetch:
         self.wanted = [(resolve(context, asked.topic, asked.index, self._by_id), asked) for asked in wanted]
 
     def read(self) -> FetchAttempt:
-        """The first partition with records gives a whole batch, whatever the bounds."""
+        """Reads all partitions. The first one with records returns a whole batch despite the bounds."""
         attempt = FetchAttempt()
         for partition, asked in self.wanted:
             if isinstance(partition, FetchError):
@@ -138,7 +139,7 @@ class Fetch:
         return attempt
 
     def is_satisfied(self, attempt: FetchAttempt) -> bool:
-        """Whether the answer goes out now."""
+        """Whether to respond now."""
         return (
             attempt.failed
             or attempt.size_bytes >= self.min_bytes
@@ -147,7 +148,7 @@ class Fetch:
         )
 
     def wait(self, attempt: FetchAttempt) -> None:
-        """Answers later, with what can be read then."""
+        """Delays the request. It reads again and responds when it is woken."""
         reads = [
             (partition, asked.leader_epoch, asked.max_bytes, outcome.segment_base_offset, outcome.position)
             for (partition, asked), outcome in zip(self.wanted, attempt.outcomes, strict=True)
@@ -166,7 +167,7 @@ class Fetch:
     def answer(self, attempt: FetchAttempt) -> Fields:
         """The response's fields."""
         if is_throttled(self.context, attempt):
-            # Without records, and without a session: all of it is asked for again.
+            # Send neither records nor a session: the client repeats the whole request.
             return {"session_id": NO_SESSION, "responses": []}
         self._count_bytes_out(attempt)
         outcomes = iter(attempt.outcomes)
@@ -186,7 +187,7 @@ class Fetch:
                 partition.note_bytes_out(len(outcome.records))
 
     def _open_session(self, attempt: FetchAttempt) -> int:
-        """The id of a session that knows what is being answered; NO_SESSION when none is asked for, or has room."""
+        """Opens a session with the partitions of this response. NO_SESSION if none is wanted or the cache is full."""
         version = self.context.api_version
         if version < FIRST_WITH_SESSION or self.request.session_epoch != INITIAL_SESSION_EPOCH:
             return NO_SESSION
@@ -225,7 +226,7 @@ class Fetch:
 
 
 class IncrementalFetch(Fetch):
-    """A request of a session: everything that the session asks for is read, and what is new is answered."""
+    """A request of a session: reads all partitions of the session, and responds with those that have something new."""
 
     __slots__ = ("_session",)
 
@@ -234,9 +235,9 @@ class IncrementalFetch(Fetch):
         self._session = session
 
     def answer(self, attempt: FetchAttempt) -> Fields:
-        """The partitions with news, in the session's order. Consecutive partitions of a topic are together."""
+        """The partitions with something new, in the session's order. Consecutive ones of a topic are grouped."""
         if is_throttled(self.context, attempt):
-            # Not in the answer: what was read is read again.
+            # Do not update the session: the partitions are read again.
             return {"session_id": self._session.session_id, "responses": []}
         try:
             news = self._session.tell([told_by(outcome) for outcome in attempt.outcomes])
@@ -257,7 +258,7 @@ class IncrementalFetch(Fetch):
 
 
 def handle(context: RequestContext, request: Any) -> Fields | None:
-    """Reads, and waits when that is not enough."""
+    """Reads, and delays the request if it finds too little."""
     isolation = isolation_of(context, request)
     fetch = make_fetch(context, request, isolation)
     attempt = fetch.read()
@@ -268,7 +269,7 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
 
 
 def make_fetch(context: RequestContext, request: Any, isolation: int) -> Fetch:
-    """With its session, brought to what the request says; raises the error of a session that is not as named."""
+    """Resolves the request, and applies its changes to its session, if any. Raises the session's error."""
     by_id = context.api_version >= FIRST_BY_TOPIC_ID
     sessions = context.broker.fetch_session_cache
     wanted = [
@@ -303,24 +304,24 @@ def make_fetch(context: RequestContext, request: Any, isolation: int) -> Fetch:
 
 
 def quota_bytes(context: RequestContext) -> int:
-    """The largest answer that is to be read: what the quota has left, and at least a window's worth."""
+    """The most bytes to read: what is left of the quota, but at least the amount of one window."""
     return int(
         min(INT_MAX, context.broker.client_quotas.most_at_once_for(FETCH_QUOTA, context.user, context.client_id))
     )
 
 
 def is_throttled(context: RequestContext, attempt: FetchAttempt) -> bool:
-    """Charges the client for about what the answer takes, or throttles it: then it gets and pays nothing."""
+    """Charges the client for approximately the bytes of the response. If throttled, it is not charged for records."""
     counts = sum(1 for outcome in attempt.outcomes if not isinstance(outcome, FetchError) and outcome.records)
     size_bytes = HEAD_BYTES + PARTITION_BYTES * counts + attempt.size_bytes
     context.charge_time()
-    # Nothing is used of an answer that its time keeps back; it may still have to wait for longer.
+    # If its time throttles the request, the response has no records to charge. Its bytes may throttle it for longer.
     context.charge(FETCH_QUOTA, 0 if context.throttle_ms else size_bytes, strictly=True)
     return context.throttle_ms > 0
 
 
 def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, bool]:
-    """A partition's part of an answer, for the session."""
+    """The outcome of a partition in the shape that sessions take."""
     if isinstance(outcome, FetchError):
         return -1, -1, 0, outcome.code, False
     if outcome.error != errors.NONE:
@@ -330,13 +331,13 @@ def told_by(outcome: FetchOutcome | FetchError) -> tuple[int, int, int, int, boo
 
 
 def replica_id_of(context: RequestContext, request: Any) -> int:
-    """Which broker follows this one by the request; negative for clients."""
+    """The broker id of a follower. Negative for clients."""
     tagged = context.api_version >= FIRST_WITH_REPLICA_STATE
     return int(request.replica_state.replica_id if tagged else request.replica_id)
 
 
 def isolation_of(context: RequestContext, request: Any) -> int:
-    """How far the asker may read. Nobody follows this broker yet, so a follower is in the wrong place."""
+    """The isolation level of the reads. Followers are refused, since this broker has no replicas elsewhere."""
     replica_id = replica_id_of(context, request)
     if replica_id == DEBUG_CONSUMER:
         return LOG_END
@@ -346,7 +347,7 @@ def isolation_of(context: RequestContext, request: Any) -> int:
 
 
 def resolve(context: RequestContext, topic: bytes, index: int, by_id: bool) -> Partition | FetchError:
-    """A partition by its topic's name or id."""
+    """The partition of a topic name or id, or its error."""
     broker = context.broker
     if by_id:
         found = broker.metadata_cache.topic_by_id(topic)
@@ -360,7 +361,7 @@ def resolve(context: RequestContext, topic: bytes, index: int, by_id: bool) -> P
 
 
 def failure(index: int, code: int) -> Fields:
-    """One partition without records."""
+    """The response of a partition with an error."""
     return {
         "partition_index": index,
         "error_code": code,
@@ -373,7 +374,7 @@ def failure(index: int, code: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error of a session is the only field; any other error is on every partition."""
+    """Sets a session error at the top level, and any other error on every partition."""
     if isinstance(error, SESSION_ERRORS):
         return {"error_code": error.code, "responses": []}
     return {

@@ -1,13 +1,13 @@
-"""FindCoordinator (key 10): which broker coordinates a group or a transactional id.
+"""FindCoordinator (key 10): the coordinator of a group or of a transactional id.
 
-v0 knows groups only, v1 has a key type, v4 asks for several keys at once. Asking for a group's coordinator makes
-`__consumer_offsets` if there is none yet, as Kafka does.
+v0 supports groups only, v1 adds a key type, v4 several keys per request. As in Kafka, a request for a group creates
+`__consumer_offsets` if it does not exist.
 
-This broker has no transactions. A transactional producer asks for its coordinator first and fails here, so the error
+This broker does not support transactions. A transactional producer calls this API first and fails here, so the error
 decides what its user reads. From v3 on the code is UNSUPPORTED_VERSION: Java shows the message of any code but
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED, kafka-python shows the name of the code, and our own client shows both. Up to v2,
-which librdkafka and aiokafka use, the code is TRANSACTIONAL_ID_AUTHORIZATION_FAILED. librdkafka shows the message with
-it and fails at once; after UNSUPPORTED_VERSION it asks again until its timeout.
+which librdkafka and aiokafka use, the code is TRANSACTIONAL_ID_AUTHORIZATION_FAILED. librdkafka then fails at once and
+shows the message; after UNSUPPORTED_VERSION it retries until its timeout.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ NOWHERE: Fields = {"node_id": -1, "host": "", "port": -1}
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """The coordinator of each key."""
+    """Finds the coordinator of each key."""
     key_type = request.key_type if context.api_version >= FIRST_WITH_KEY_TYPE else GROUP_KEY
     if context.api_version < FIRST_BATCHED:
         found_one = find(context, request.key, key_type)
         return {**found_one, "error_message": found_one["error_message"] or "NONE"}
     found = [{"key": key, **find(context, key, key_type)} for key in request.coordinator_keys]
-    # Without an error, Kafka's single answer has the word NONE for a message, and these have an empty one.
+    # As in Kafka: without an error, the message is "NONE" for a single key, and empty for several.
     return {"coordinators": [{**one, "error_message": one["error_message"] or ""} for one in found]}
 
 
 def find(context: RequestContext, key: str, key_type: int) -> Fields:
-    """Node, host and port of one key's coordinator, or the error."""
+    """The node, host and port of one key's coordinator, or the error."""
     try:
         return {"error_code": errors.NONE, "error_message": None, **locate(context, key, key_type)}
     except errors.KafkaError as error:
@@ -52,7 +52,7 @@ def find(context: RequestContext, key: str, key_type: int) -> Fields:
 
 
 def locate(context: RequestContext, key: str, key_type: int) -> Fields:
-    """The leader of the key's partition of `__consumer_offsets`."""
+    """The leader of the key's partition of `__consumer_offsets`. Raises KafkaError."""
     if key_type == TRANSACTION_KEY:
         raise no_transactions(context.api_version)
     if key_type != GROUP_KEY:
@@ -66,8 +66,8 @@ def locate(context: RequestContext, key: str, key_type: int) -> Fields:
     topic = image.topics[GROUP_METADATA_TOPIC]
     state = topic.partitions[partition_for(key, len(topic.partitions))]
     if state.leader == broker.broker_id and not broker.group_coordinator.coordinates(state.partition):
-        # The metadata names this broker while it is still making the logs of a new `__consumer_offsets`. Clients ask
-        # again; of a commit that is sent here and refused some would tell their user.
+        # The metadata names this broker before it has created the logs of a new `__consumer_offsets`. Clients retry
+        # this request, but some would report a refused commit to their user.
         raise errors.CoordinatorNotAvailableError(f"The coordinator of group {key} is not ready yet")
     leader = image.brokers.get(state.leader)
     address = None if leader is None else broker.address_of(leader, context.connection)
@@ -77,19 +77,19 @@ def locate(context: RequestContext, key: str, key_type: int) -> Fields:
 
 
 def no_transactions(version: int) -> errors.KafkaError:
-    """The error that is final for the clients that use a version, with the words that some of them show."""
+    """The error that makes the clients of a version fail at once, with a message that some of them show."""
     if version >= FIRST_WITH_UNSUPPORTED_VERSION:
         return errors.UnsupportedVersionError(NO_TRANSACTIONS)
     return errors.TransactionalIdAuthorizationFailedError(NO_TRANSACTIONS)
 
 
 def failure(error: errors.KafkaError) -> Fields:
-    """The fields of a key whose coordinator cannot be named."""
+    """The response of a key without a coordinator."""
     return {"error_code": error.code, "error_message": str(error), **NOWHERE}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every key asked for."""
+    """Sets the error on every key."""
     if context.api_version < FIRST_BATCHED:
         return failure(error)
     return {"coordinators": [{"key": key, **failure(error)} for key in request.coordinator_keys]}

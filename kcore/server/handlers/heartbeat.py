@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member is alive, and gets to know of a rebalance. v3 has static instance ids."""
+"""Heartbeat (key 12): keeps a member's session alive and informs it of a rebalance. v3 adds static instance ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """The state of the member's membership."""
+    """Passes the heartbeat to the coordinator."""
     error_code = context.broker.group_coordinator.heartbeat(
         request.group_id,
         request.member_id,
@@ -23,5 +23,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A heartbeat that failed."""
+    """Sets the error."""
     return {"error_code": error.code}

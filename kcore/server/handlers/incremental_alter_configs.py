@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each resource succeeds or fails by itself."""
+    """Alters each resource independently."""
 
     def alter(resource: Any) -> None:
         operations = [ConfigOperation(each.name, each.config_operation, each.value) for each in resource.configs]
@@ -25,5 +25,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every resource."""
+    """Sets the error on every resource."""
     return {"responses": [row(resource, error) for resource in request.resources]}

@@ -1,8 +1,8 @@
-"""InitProducerId (key 22): an id and epoch for an idempotent producer (KIP-98).
+"""InitProducerId (key 22): assigns an id and epoch to an idempotent producer (KIP-98).
 
-v2 is flexible; v3 carries the producer's former id and epoch (KIP-360), which matter to transactional producers only:
-an idempotent one gets a new id. This broker has no transactions: a transactional id is answered with
-UNSUPPORTED_VERSION. Clients ask for the coordinator of their id first and fail there (`find_coordinator.py`).
+v2 is flexible. v3 adds the producer's previous id and epoch (KIP-360), which only matter to transactional producers: an
+idempotent one gets a new id. This broker does not support transactions and answers a transactional id with
+UNSUPPORTED_VERSION. Clients look up the coordinator of their id first and fail there (`find_coordinator.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST_EPOCH = 0
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """A new id with its first epoch."""
+    """Assigns a new id with epoch 0."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise errors.InvalidRequestError()
     if request.transactional_id is not None:
@@ -32,5 +32,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error and no id."""
+    """Sets the error, without an id."""
     return {"error_code": error.code, "producer_id": NO_PRODUCER_ID, "producer_epoch": NO_PRODUCER_EPOCH}

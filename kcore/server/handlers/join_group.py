@@ -1,8 +1,8 @@
-"""JoinGroup (key 11): a member enters the next generation of its group. Answered when the rebalance completes.
+"""JoinGroup (key 11): a member joins the next generation of its group. The response comes when the rebalance completes.
 
-v1 has a rebalance timeout of its own (before, the session's counts), v4 asks for a member id first (KIP-394), v5 has
-static instance ids (KIP-345), v7 names the protocol type and knows no protocol from an empty one, v9 lets a leader skip
-the assignment (KIP-814).
+v1 adds a rebalance timeout (v0 uses the session timeout), v4 requires a member id first (KIP-394), v5 adds static
+instance ids (KIP-345), v7 adds the protocol type and distinguishes a null protocol from an empty one, v9 lets a leader
+skip the assignment (KIP-814).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST_WITH_SKIPPED_ASSIGNMENT = 9
 
 
 class NamedProtocol:
-    """Answers a request of a version in which the protocol cannot be null."""
+    """Responds in versions in which the protocol name cannot be null."""
 
     __slots__ = ("_context",)
 
@@ -32,12 +32,12 @@ class NamedProtocol:
         self._context = context
 
     def respond(self, fields: Mapping[str, Any]) -> None:
-        """Empty instead of null, as Kafka writes it."""
+        """Sends an empty protocol name instead of null, as Kafka does."""
         self._context.respond({**fields, "protocol_name": fields["protocol_name"] or ""})
 
 
 def handle(context: RequestContext, request: Any) -> None:
-    """Gives the request to the group, which answers it."""
+    """Passes the request to the group, which responds."""
     if context.api_version < FIRST_WITH_REBALANCE_TIMEOUT:
         request.rebalance_timeout_ms = request.session_timeout_ms
     context.broker.group_coordinator.join(
@@ -52,6 +52,6 @@ def handle(context: RequestContext, request: Any) -> None:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A join that failed; as with Kafka, without the member id."""
+    """Sets the error. As in Kafka, the member id is empty."""
     failure = join_failure(error.code, NO_MEMBER_ID)
     return failure if context.api_version >= FIRST_WITH_NO_PROTOCOL else {**failure, "protocol_name": ""}

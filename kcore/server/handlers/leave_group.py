@@ -1,7 +1,7 @@
-"""LeaveGroup (key 13): members go, and their group rebalances without waiting for their sessions.
+"""LeaveGroup (key 13): members leave, and their group rebalances without waiting for their sessions to expire.
 
-Up to v2 one member leaves; from v3 on a list of them, each with its own error (KIP-345), and from v5 on with a reason,
-which is for the log (KIP-800).
+Up to v2 a request has one member. From v3 on it has a list of members, each with its own error (KIP-345). v5 adds a
+reason, which is logged (KIP-800).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_LOGGED = 255  # characters
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """The outcome for each member."""
+    """Removes the members. Returns the error of each."""
     coordinator = context.broker.group_coordinator
     if context.api_version < FIRST_BATCHED:
         error_code, member_errors = coordinator.leave(request.group_id, [(request.member_id, None)])
@@ -40,7 +40,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
                 request.group_id[:MAX_LOGGED],
                 member.reason[:MAX_LOGGED],
             )
-    # An error of the whole request comes without members.
+    # If the whole request failed, member_errors is empty.
     return {
         "error_code": error_code,
         "members": [
@@ -51,5 +51,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A leave that failed for everyone."""
+    """Sets the error."""
     return {"error_code": error.code}

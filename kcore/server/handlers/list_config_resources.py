@@ -1,8 +1,8 @@
 """ListConfigResources (key 74): the names of topics, brokers, broker loggers, client metrics and groups (KIP-1142).
 
-v0 lists subscriptions to client metrics only (ListClientMetricsResources, KIP-714). From v1 on a client names the
-types, and no type means all. A topic and a broker is listed whether anything was set for it or not; a group and a
-subscription is listed when something was set. UNSUPPORTED_VERSION for a type that has no configurations to list.
+v0 lists client metrics subscriptions only (ListClientMetricsResources, KIP-714). From v1 on the request has resource
+types; an empty list means all. All topics and brokers are listed. Groups and subscriptions are listed only if they have
+configurations. UNSUPPORTED_VERSION is the error for other types.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TYPES = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """The names of each type, out of one image."""
+    """The names of each requested type."""
     image = context.broker.metadata_cache.image
     resources = [
         {"resource_name": name, "resource_type": resource_type}
@@ -35,7 +35,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def wanted_types(context: RequestContext, request: Any) -> Iterable[int]:
-    """Each type once; UnsupportedVersionError for a type that is not listed."""
+    """The requested types without duplicates. Raises UnsupportedVersionError for a type that cannot be listed."""
     if context.api_version < FIRST_WITH_TYPES:
         return (CLIENT_METRICS_RESOURCE,)
     asked = dict.fromkeys(request.resource_types or TYPES)
@@ -46,7 +46,7 @@ def wanted_types(context: RequestContext, request: Any) -> Iterable[int]:
 
 
 def names(image: MetadataImage, resource_type: int) -> Iterable[str]:
-    """What there is of a type."""
+    """The names of the resources of a type."""
     if resource_type == TOPIC_RESOURCE:
         return image.topics
     if resource_type in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
@@ -55,5 +55,5 @@ def names(image: MetadataImage, resource_type: int) -> Iterable[str]:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "config_resources": []}

@@ -1,7 +1,7 @@
 """ListGroups (key 16): the groups that this broker coordinates.
 
-v4 filters by state and returns it (KIP-518), v5 types likewise (KIP-848). While a partition of
-`__consumer_offsets` is being read back nothing is listed: a list that lacks groups looks like one that has them all.
+v4 filters by state and returns it (KIP-518), v5 does so with types (KIP-848). While a partition of `__consumer_offsets`
+is being loaded, nothing is listed: clients could not see that the list is incomplete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIRST_WITH_TYPES = 5
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Those in the wanted states and of the wanted types."""
+    """The groups with the requested states and types."""
     states = request.states_filter if context.api_version >= FIRST_WITH_STATES else ()
     types = request.types_filter if context.api_version >= FIRST_WITH_TYPES else ()
     error_code, groups = context.broker.group_coordinator.list_groups(states, types)
@@ -37,5 +37,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "groups": []}

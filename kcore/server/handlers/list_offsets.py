@@ -1,9 +1,10 @@
-"""ListOffsets (key 2): the offset that belongs to a time, for each partition.
+"""ListOffsets (key 2): the offset for a timestamp, for each partition.
 
-v2 adds isolation, v4 leader epochs, v7 the newest record's offset (KIP-734), v8 the start of the local log (KIP-405),
-v9 the end of the tiered one (KIP-1005), v10 a time-out. Special times are negative; one that the version does not know
-yet is answered UNSUPPORTED_VERSION. Consumers see no further than the high watermark, or the last stable offset with
-read_committed; a record found beyond that is as good as none, which is offset -1 without an error.
+v2 adds isolation levels, v4 leader epochs, v7 the offset of the record with the largest timestamp (KIP-734), v8 the
+local log start offset (KIP-405), v9 the end of tiered storage (KIP-1005), v10 a timeout. Special timestamps are
+negative; one of a later version is answered UNSUPPORTED_VERSION. Consumers can read up to the high watermark, or up to
+the last stable offset with read_committed. If the record is beyond that or does not exist, the offset is -1 without an
+error.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ READ_COMMITTED = 1
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Answers each partition. One that is listed twice in the request is refused both times."""
+    """Looks up each partition. Partitions listed more than once are refused."""
     named = [(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions]
     duplicates = {key for key in named if named.count(key) > 1} if len(set(named)) < len(named) else set()
     topics = []
@@ -42,7 +43,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def look_up(context: RequestContext, request: Any, topic: str, asked: Any) -> Fields:
-    """One partition's offset."""
+    """The response of one partition."""
     if asked.timestamp < 0 and context.api_version < FIRST_VERSION_OF_TIME.get(
         asked.timestamp, context.api_version + 1
     ):
@@ -63,14 +64,14 @@ def look_up(context: RequestContext, request: Any, topic: str, asked: Any) -> Fi
 
 
 def end_of_sight(partition: Partition, request: Any) -> int:
-    """The first offset that the asker may not see."""
+    """The end of the offsets that the client may read, exclusive."""
     if request.replica_id != CONSUMER:
         return partition.log.end_offset
     return partition.log.last_stable_offset if request.isolation_level == READ_COMMITTED else partition.high_watermark
 
 
 def find(partition: Partition, time: int, end: int) -> tuple[int, int, int]:
-    """Offset, timestamp and leader epoch that belong to a time."""
+    """The offset, timestamp and leader epoch for a timestamp, which may be a special one."""
     log = partition.log
     if time == LATEST:
         return end, NO_TIMESTAMP, log.latest_epoch
@@ -86,7 +87,7 @@ def find(partition: Partition, time: int, end: int) -> tuple[int, int, int]:
 
 
 def failure(asked: Any, code: int) -> Fields:
-    """One partition's error."""
+    """The response of a partition with an error."""
     return {
         "partition_index": asked.partition_index,
         "error_code": code,
@@ -97,7 +98,7 @@ def failure(asked: Any, code: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every partition."""
+    """Sets the error on every partition."""
     return {
         "topics": [
             {"name": topic.name, "partitions": [failure(asked, error.code) for asked in topic.partitions]}

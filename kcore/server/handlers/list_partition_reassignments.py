@@ -1,7 +1,7 @@
-"""ListPartitionReassignments (key 46): the changes of replicas that are under way (KIP-455).
+"""ListPartitionReassignments (key 46): the reassignments in progress, of which there are never any (KIP-455).
 
-A change that the replicas in sync allow is done at once (AlterPartitionReassignments), and no other is begun: none is
-ever under way, and partitions that are not being changed are not named, whether they exist or not.
+AlterPartitionReassignments completes a change at once or refuses it. As in Kafka, partitions without a reassignment in
+progress are omitted, whether they exist or not.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Nothing is under way."""
+    """An empty list."""
     return {"error_code": errors.NONE, "error_message": None, "topics": []}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error alone."""
+    """Sets the error."""
     return {"error_code": error.code, "error_message": error.detail, "topics": []}

@@ -1,7 +1,6 @@
-"""ListTransactions (key 66): the transactions that this broker coordinates, which are none (KIP-664).
+"""ListTransactions (key 66): the transactions that this broker coordinates, of which there are none (KIP-664).
 
-The tools that look for hanging transactions ask every broker, and take a transaction that no coordinator lists for one
-that nothing will end.
+Tools that find hanging transactions ask every broker. A transaction that no coordinator lists counts as hanging.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ STATES = frozenset(
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """No transaction, and the filters that name no state."""
+    """An empty list, and the unknown states of the filter."""
     unknown = [name for name in request.state_filters if name not in STATES]
     return {"unknown_state_filters": unknown, "transaction_states": []}
 
 
 def error_response(context: RequestContext, request: Any, error: KafkaError) -> Fields:
-    """The error at the top level."""
+    """Sets the error."""
     return {"error_code": error.code}

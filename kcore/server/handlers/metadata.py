@@ -1,8 +1,9 @@
-"""Metadata (key 3): the brokers, and the topics that a client asks about, with their leaders.
+"""Metadata (key 3): the brokers, and the requested topics with their leaders.
 
-v0 answers all topics to an empty list; from v1 null means all and empty none. v4 lets the client forbid auto-creation,
-v7 has leader epochs, v10 topic ids, v12 asks by topic id, v13 has an error for the whole response (KIP-1102).
-Versions before v6 know no LISTENER_NOT_FOUND. A topic made by this very request is answered ready for use.
+In v0 an empty list means all topics. From v1 on null means all and an empty list none. v4 lets the client disable
+auto-creation, v7 adds leader epochs, v10 topic ids, v12 requests by topic id, v13 a top-level error (KIP-1102).
+Versions before v6 do not know LISTENER_NOT_FOUND. A topic that this request creates is ready for use when the response
+is sent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FIRST_BY_TOPIC_ID = 12
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Brokers and topics out of one image."""
+    """Describes brokers and topics from one image."""
     if asks_for_all(context, request):
         image = context.broker.metadata_cache.image
         describer = PartitionDescriber(context, image)
@@ -52,14 +53,14 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def asks_for_all(context: RequestContext, request: Any) -> bool:
-    """Null, or in v0 an empty list."""
+    """Whether all topics are requested: by null, or in v0 by an empty list."""
     if context.api_version < FIRST_WITH_NULL_FOR_ALL:
         return not request.topics
     return request.topics is None
 
 
 def check_topic_ids(context: RequestContext, request: Any) -> None:
-    """v10 and v11 have the field, but no broker answers it: their topics have a name and no id."""
+    """Refuses topic ids in v10 and v11: these versions have the field, but brokers do not support it."""
     if not 10 <= context.api_version < FIRST_BY_TOPIC_ID:
         return
     for asked in request.topics:
@@ -68,12 +69,12 @@ def check_topic_ids(context: RequestContext, request: Any) -> None:
 
 
 def asked_once(request: Any) -> list[Any]:
-    """The topics asked about, without repetitions: a request of one name, many times over, gets one answer."""
+    """The requested topics without duplicates, so that repeating a name does not enlarge the response."""
     return list({asked.topic_id if is_by_id(asked) else asked.name: asked for asked in request.topics}.values())
 
 
 def make_missing_topics(context: RequestContext, request: Any) -> dict[str, int]:
-    """Creates unknown topics asked for by name, where client and broker both allow it; answers errors by name."""
+    """Creates unknown topics requested by name, if client and broker allow it. Returns error codes by name."""
     broker = context.broker
     if context.api_version >= FIRST_WITH_AUTO_CREATION_CHOICE and not request.allow_auto_topic_creation:
         return {}
@@ -87,7 +88,7 @@ def make_missing_topics(context: RequestContext, request: Any) -> dict[str, int]
 
 
 def is_by_id(asked: Any) -> bool:
-    """Java's admin client leaves the name empty rather than null when it asks by id."""
+    """Whether a topic is requested by id. Java's admin client then sends an empty name instead of null."""
     return asked.name is None or bool(asked.topic_id != uuid.ZERO)
 
 
@@ -99,7 +100,7 @@ def describe_asked(
     asked: Any,
     failures: dict[str, int],
 ) -> Fields:
-    """One topic of the request, found or not."""
+    """The response of one requested topic."""
     by_id = is_by_id(asked)
     topic = image.topics_by_id.get(asked.topic_id) if by_id else image.topics.get(asked.name)
     if topic is not None:
@@ -111,7 +112,7 @@ def describe_asked(
 
 
 def missing_topic_error(name: str) -> int:
-    """Whether there is no such topic, or can be none."""
+    """The error code of a topic that does not exist: its name is invalid, or it is unknown."""
     try:
         validate_topic_name(name)
     except errors.KafkaError as error:
@@ -124,7 +125,7 @@ def _missing(name: str | None, topic_id: bytes, code: int) -> Fields:
 
 
 def describe_topic(describer: PartitionDescriber, topic: TopicImage, operations: int) -> Fields:
-    """A topic that exists."""
+    """The response of an existing topic."""
     return {
         "error_code": errors.NONE,
         "name": topic.name,
@@ -136,13 +137,13 @@ def describe_topic(describer: PartitionDescriber, topic: TopicImage, operations:
 
 
 def topic_operations(context: RequestContext, request: Any) -> int:
-    """What this client may do with a topic, where it asks; Kafka answers it for unknown names, not for unknown ids."""
+    """The authorized operations, if requested. As in Kafka, they are set for unknown names, but not for unknown ids."""
     asked = context.api_version >= 8 and request.include_topic_authorized_operations
     return authorized_operations.TOPIC if asked else authorized_operations.NOT_ASKED_FOR
 
 
 class PartitionDescriber:
-    """Describes partitions out of one image for one client: what they have in common only once."""
+    """Describes partitions of one image for one client. Caches what partitions have in common."""
 
     __slots__ = ("_brokers", "_context", "_leaders", "_offline")
 
@@ -154,7 +155,7 @@ class PartitionDescriber:
         self._offline: dict[tuple[int, ...], list[int]] = {}
 
     def describe(self, state: PartitionState) -> Fields:
-        """A partition with its leader, or with the reason why no leader can be named."""
+        """A partition with its leader, or with the error if its leader is unknown to the client."""
         leader = self._leaders.get(state.leader)
         if leader is None:
             leader = self._leaders[state.leader] = self._leader(state.leader)
@@ -183,12 +184,12 @@ class PartitionDescriber:
 
 
 def describe_partition(context: RequestContext, image: MetadataImage, state: PartitionState) -> Fields:
-    """One partition."""
+    """The response of one partition."""
     return PartitionDescriber(context, image).describe(state)
 
 
 def describe_brokers(context: RequestContext, image: MetadataImage) -> Iterable[Fields]:
-    """The brokers that have the listener the client asked over."""
+    """The brokers that have the client's listener."""
     brokers = []
     for registration in image.brokers.values():
         address = context.broker.address_of(registration, context.connection)
@@ -199,7 +200,7 @@ def describe_brokers(context: RequestContext, image: MetadataImage) -> Iterable[
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every topic asked about. A null name is answered as an empty one: v10 and v11 allow no null."""
+    """Sets the error on every requested topic. Names are not null, which v10 and v11 do not allow."""
     topics = [
         _missing(asked.name or "", asked.topic_id if context.api_version >= 10 else uuid.ZERO, error.code)
         for asked in request.topics or ()

@@ -1,8 +1,8 @@
-"""OffsetCommit (key 8): a group's positions, written to `__consumer_offsets` before they are acknowledged.
+"""OffsetCommit (key 8): commits offsets of a group, which are written to `__consumer_offsets` before the response.
 
-v2 to v4 may ask for a retention time of their own, v6 has leader epochs, v7 static members, v9 may name an epoch of a
-consumer group instead of a generation (KIP-848). A partition that does not exist is answered UNKNOWN_TOPIC_OR_PARTITION
-and not written.
+v2 to v4 have a retention time, v6 adds leader epochs, v7 static members, v9 the member epoch of a consumer group
+instead of a generation (KIP-848). The offset of an unknown partition is answered UNKNOWN_TOPIC_OR_PARTITION and not
+written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNKNOWN_TOPIC_OR_PARTITION = errors.UnknownTopicOrPartitionError.code
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Commits what names a partition that exists."""
+    """Commits the offsets of existing partitions."""
     topics = context.broker.metadata_cache.image.topics
     commits = {}
     results = {}
@@ -53,7 +53,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def answer(request: Any, results: dict[tuple[str, int], int]) -> Fields:
-    """A wire code for each partition of the request, in its order."""
+    """The response with an error code for each partition, in the order of the request."""
     return {
         "topics": [
             {
@@ -72,6 +72,6 @@ def answer(request: Any, results: dict[tuple[str, int], int]) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every partition."""
+    """Sets the error on every partition."""
     places = {(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions}
     return answer(request, dict.fromkeys(places, error.code))

@@ -1,7 +1,7 @@
-"""OffsetDelete (key 47): offsets that a group is to have committed no longer (KIP-496).
+"""OffsetDelete (key 47): deletes committed offsets of a group (KIP-496).
 
-A group of consumers may have members, who must not subscribe to the topic; any other must be empty. A partition that
-does not exist is answered UNKNOWN_TOPIC_OR_PARTITION.
+A group of consumers may have members, but they must not be subscribed to the topic. Any other group must be empty. An
+unknown partition is answered UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNKNOWN_TOPIC_OR_PARTITION = errors.UnknownTopicOrPartitionError.code
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Deletes what names a partition that exists."""
+    """Deletes the offsets of existing partitions."""
     cache = context.broker.metadata_cache
     asked = {(topic.name, part.partition_index) for topic in request.topics for part in topic.partitions}
     existing = sorted(place for place in asked if cache.partition(*place) is not None)
@@ -44,5 +44,5 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A request that failed."""
+    """Sets the error."""
     return {"error_code": error.code, "topics": []}

@@ -1,8 +1,8 @@
-"""OffsetFetch (key 9): what a group committed.
+"""OffsetFetch (key 9): the committed offsets of groups.
 
-v2 answers all offsets to null topics and has an error of the group, v5 has leader epochs, v7 may ask for stable offsets
-only: one that an open transaction may still change is answered UNSTABLE_OFFSET_COMMIT (KIP-447). v8 asks for several
-groups at once, v9 may name a member and its epoch, which a consumer group checks (KIP-848).
+From v2 on null topics mean all offsets, and there is an error per group. v5 adds leader epochs. v7 can require stable
+offsets: an offset that an open transaction may still change is answered UNSTABLE_OFFSET_COMMIT (KIP-447). v8 has
+several groups per request, v9 the member id and epoch, which a consumer group checks (KIP-848).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNSTABLE_OFFSET_COMMIT = errors.UnstableOffsetCommitError.code
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """The offsets of one group, or of each."""
+    """Fetches the offsets of one group, or of several."""
     if context.api_version < FIRST_BATCHED:
         return fetch(context, request.group_id, request.topics, request.require_stable)
     return {
@@ -48,7 +48,7 @@ def fetch(
     member_id: str | None = None,
     member_epoch: int = NO_EPOCH,
 ) -> Fields:
-    """The offsets of a group: those asked for, or all of them."""
+    """The response of a group: the requested offsets, or all of them."""
     places = None
     if topics is not None:
         places = [(topic.name, index) for topic in topics for index in topic.partition_indexes]
@@ -64,7 +64,7 @@ def fetch(
 
 
 def group_by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Partitions by topic, both in order."""
+    """The partitions by topic, both sorted."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(places):
         topics.setdefault(topic, []).append(partition)
@@ -77,7 +77,7 @@ def describe_topic(
     offsets: Mapping[TopicPartition, CommittedOffset],
     unstable: Set[TopicPartition],
 ) -> Fields:
-    """One topic's part of the answer; a partition without a commit has offset -1."""
+    """The response of one topic. A partition without a committed offset has offset -1."""
     partitions = []
     for index in indexes:
         place = (name, index)
@@ -96,7 +96,7 @@ def describe_topic(
 
 
 def failure(context: RequestContext, topics: Any, error_code: int) -> Fields:
-    """The error of a group; before v2, which has no place for it, on each partition."""
+    """The response of a group with an error. Versions before v2 have the error on each partition instead."""
     if context.api_version >= 2:
         return {"error_code": error_code, "topics": []}
     return {
@@ -119,7 +119,7 @@ def failure(context: RequestContext, topics: Any, error_code: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every group."""
+    """Sets the error on every group."""
     if context.api_version < FIRST_BATCHED:
         return failure(context, request.topics, error.code)
     return {

@@ -1,8 +1,7 @@
-"""OffsetForLeaderEpoch (key 23): where a leader epoch ends in the log, so that a reader can find where it diverged
-(KIP-320).
+"""OffsetForLeaderEpoch (key 23): the end offset of a leader epoch, with which a client detects divergence (KIP-320).
 
-v2 adds the epoch the client believes in, v3 the asking replica, v4 is flexible. -1 and -1 mean that the epoch is
-unknown.
+v2 adds the client's current leader epoch, v3 the replica id, v4 is flexible. Epoch -1 with offset -1 means that the
+epoch is unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ UNKNOWN_OFFSET = -1
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Each partition for itself."""
+    """Looks up each partition independently."""
     return {
         "topics": [
             {
@@ -33,7 +32,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def look_up(context: RequestContext, topic: str, asked: Any) -> Fields:
-    """The largest epoch up to the asked one, and the offset after its last record."""
+    """The largest epoch up to the requested one, and the offset after its last record."""
     partition = context.broker.replica_manager.partition(topic, asked.partition)
     if partition is None:
         return failure(asked, context.broker.missing_partition_error(topic, asked.partition))
@@ -45,7 +44,7 @@ def look_up(context: RequestContext, topic: str, asked: Any) -> Fields:
 
 
 def failure(asked: Any, code: int) -> Fields:
-    """One partition's error."""
+    """The response of a partition with an error."""
     return {
         "partition": asked.partition,
         "error_code": code,
@@ -55,7 +54,7 @@ def failure(asked: Any, code: int) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every partition."""
+    """Sets the error on every partition."""
     return {
         "topics": [
             {"topic": topic.topic, "partitions": [failure(asked, error.code) for asked in topic.partitions]}

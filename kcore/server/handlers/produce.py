@@ -1,9 +1,9 @@
-"""Produce (key 0) on a handler thread: every rare case of the native path, and all of them where that is turned off.
+"""Produce (key 0) on a handler thread: the requests that the native path refuses, or all if it is disabled.
 
-v3 brings record format 2 and transactional ids, v5 the log start offset, v7 zstd (KIP-110), v8 errors of single
-records (KIP-467), v9 flexible fields, v10 the leader's address. The rules for records are those of `Partition` and of
-`produce_rules`, as on the native path. With acks=0 there is no response, and an error closes the connection instead,
-which is all that the client can notice.
+v3 adds record format 2 and transactional ids, v5 the log start offset, v7 zstd (KIP-110), v8 errors of single records
+(KIP-467), v9 flexible fields, v10 the leader's address. The rules for records are those of `Partition` and of
+`produce_rules`, as on the native path. With acks=0 there is no response. An error then closes the connection, which is
+all that the client can notice.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from kcore.replication.partition import AppendOutcome, Partition
     from kcore.server.request_context import Fields, RequestContext
 
-    # A partition that has not acknowledged its records yet, the offset that it must reach, and its part of the answer.
+    # A partition whose records are not acknowledged yet, the offset that it must reach, and its part of the response.
     Waiting: TypeAlias = tuple[Partition, int, dict[str, Any]]
 
 NO_ACKS = 0
 ALL_REPLICAS = -1
-# Kafka lets its administration client write to internal topics, and nobody else.
+# Kafka allows only its own admin client to write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 
 
 def handle(context: RequestContext, request: Any) -> Fields | None:
-    """Appends every partition's records; answers at once, or when enough replicas have them."""
+    """Appends every partition's records. Responds at once, or when enough replicas have them."""
     refuse_transactions(request)
     if request.acks not in (ALL_REPLICAS, NO_ACKS, 1):
         raise errors.InvalidRequiredAcksError()
@@ -53,7 +53,7 @@ def has_large_batch(context: RequestContext, request: Any) -> bool:
 
 
 def append_large(context: RequestContext, request: Any) -> Fields | None:
-    """The same as `append_all`, on the thread for large batches."""
+    """Runs `append_all` on the thread for large batches."""
     return append_all(context, request, is_large=True)
 
 
@@ -80,9 +80,9 @@ def append_all(context: RequestContext, request: Any, *, is_large: bool) -> Fiel
 
 
 def refuse_transactions(request: Any) -> None:
-    """TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the whole request, as Kafka answers a client without the permission.
+    """Raises TransactionalIdAuthorizationFailedError for transactional ids and batches, as Kafka without permission.
 
-    This broker coordinates no transactions: nothing would ever end one that a request began.
+    This broker coordinates no transactions, so nothing would end a transaction that the request begins.
     """
     if request.transactional_id is not None:
         raise errors.TransactionalIdAuthorizationFailedError(
@@ -101,7 +101,7 @@ def refuse_transactions(request: Any) -> None:
 def append(
     context: RequestContext, acks: int, topic: str, data: Any, waiting: list[Waiting], is_large: bool
 ) -> dict[str, Any]:
-    """One partition's part of the answer."""
+    """Appends one partition's records. Returns its part of the response. Adds to `waiting` if it must wait."""
     partition = context.broker.replica_manager.partition(topic, data.index)
     if partition is None:
         return failure(data.index, context.broker.missing_partition_error(topic, data.index))
@@ -126,7 +126,7 @@ def append(
 
 
 def describe(index: int, outcome: AppendOutcome) -> dict[str, Any]:
-    """What became of one partition's records."""
+    """The response of one partition."""
     fields: dict[str, Any] = {
         "index": index,
         "error_code": outcome.error,
@@ -143,7 +143,7 @@ def describe(index: int, outcome: AppendOutcome) -> dict[str, Any]:
 
 
 def bound_record_errors(answers: Iterable[dict[str, Any]]) -> None:
-    """Keeps the first MOST_LISTED of all records at fault: there is no other bound on the size of an answer."""
+    """Keeps the first MOST_LISTED record errors of a response. Nothing else bounds its size."""
     left = MOST_LISTED
     for answer in answers:
         listed = answer.get("record_errors")
@@ -153,7 +153,7 @@ def bound_record_errors(answers: Iterable[dict[str, Any]]) -> None:
 
 
 def failure(index: int, code: int, message: str | None = None) -> dict[str, Any]:
-    """One partition's error."""
+    """The response of a partition with an error."""
     return {
         "index": index,
         "error_code": code,
@@ -165,13 +165,13 @@ def failure(index: int, code: int, message: str | None = None) -> dict[str, Any]
 
 
 def partition_answers(fields: Fields) -> Iterator[dict[str, Any]]:
-    """The parts of an answer, one a partition."""
+    """The partitions of a response."""
     for topic in fields["responses"]:
         yield from topic["partition_responses"]
 
 
 def finish_unacknowledged(context: RequestContext, fields: Fields) -> None:
-    """acks=0: silence, or a closed connection."""
+    """Ends a request with acks=0: no response, or a closed connection if a partition failed."""
     if any(answer["error_code"] != errors.NONE for answer in partition_answers(fields)):
         context.close()
     else:
@@ -179,7 +179,7 @@ def finish_unacknowledged(context: RequestContext, fields: Fields) -> None:
 
 
 def wait_for_acknowledgement(context: RequestContext, request: Any, fields: Fields, waiting: list[Waiting]) -> None:
-    """Answers once everything has what `acks` asks (replicas, with group commit the device); else with an error."""
+    """Responds once all partitions are acknowledged as `acks` requires, or after the timeout with an error."""
 
     def answer() -> Fields:
         for partition, offset, part in waiting:
@@ -194,7 +194,7 @@ def wait_for_acknowledgement(context: RequestContext, request: Any, fields: Fiel
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields | None:
-    """The error on every partition; with acks=0 the connection is closed."""
+    """Sets the error on every partition. With acks=0, closes the connection."""
     if request.acks == NO_ACKS:
         context.close()
         return None

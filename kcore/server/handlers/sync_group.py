@@ -1,6 +1,6 @@
-"""SyncGroup (key 14): the leader hands in the assignment of a generation, everyone gets his part of it.
+"""SyncGroup (key 14): the leader sends the assignment of a generation, and every member receives its part.
 
-v3 has static instance ids; v5 names the protocol, which it must, and which must be the group's.
+v3 adds static instance ids. v5 adds the protocol type and name, which are mandatory and must be the group's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIRST_WITH_PROTOCOL = 5
 
 
 def handle(context: RequestContext, request: Any) -> Fields | None:
-    """Gives the request to the group, which answers it."""
+    """Passes the request to the group, which responds."""
     names_protocol = request.protocol_type is not None and request.protocol_name is not None
     if context.api_version >= FIRST_WITH_PROTOCOL and not names_protocol:
         return sync_failure(codes.INCONSISTENT_GROUP_PROTOCOL)
@@ -29,5 +29,5 @@ def handle(context: RequestContext, request: Any) -> Fields | None:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """A sync that failed."""
+    """Sets the error."""
     return sync_failure(error.code)

@@ -1,8 +1,8 @@
-"""UpdateFeatures (key 57): the finalized levels of features (KIP-584).
+"""UpdateFeatures (key 57): changes the finalized levels of features (KIP-584).
 
-v0 allows a downgrade with a flag, v1 says which kind of change it is and may only validate (KIP-778). In both, each
-feature succeeds or fails by itself, as in Kafka 3.9. From v2 on all succeed or none does, as in Kafka 4: the response
-has one error for the whole request, and no results (KIP-1022).
+v0 allows a downgrade with a flag. v1 has the type of the change and a dry run (KIP-778). In both, each feature succeeds
+or fails independently, as in Kafka 3.9. From v2 on all features succeed or none does, as in Kafka 4: the response has
+one error for the whole request, and no results (KIP-1022).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIRST_ALL_OR_NONE = 2
 
 
 def handle(context: RequestContext, request: Any) -> Fields:
-    """Hands the updates to the controller. Of two updates of one feature the last counts."""
+    """Passes the updates to the controller. Of two updates of one feature, the last one applies."""
     updates = {update.feature: wish(context.api_version, update) for update in request.feature_updates}
     validate_only = context.api_version >= FIRST_WITH_UPGRADE_TYPE and request.validate_only
     controller = context.broker.controller
@@ -38,7 +38,7 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def update_all(controller: Controller, updates: Collection[FeatureUpdate], validate_only: bool) -> Fields:
-    """The one error of the request; null is the message of success."""
+    """The response of an all-or-none update. The error message of a success is null."""
     try:
         controller.update_all_features(updates, validate_only)
     except errors.InvalidUpdateVersionError as error:
@@ -48,7 +48,7 @@ def update_all(controller: Controller, updates: Collection[FeatureUpdate], valid
 
 
 def wish(version: int, update: Any) -> FeatureUpdate:
-    """One update in the controller's terms."""
+    """Converts one update for the controller."""
     if version >= FIRST_WITH_UPGRADE_TYPE:
         kind = update.upgrade_type
     else:
@@ -57,13 +57,13 @@ def wish(version: int, update: Any) -> FeatureUpdate:
 
 
 def describe(feature: str, error: errors.KafkaError | None) -> Fields:
-    """What became of one feature."""
+    """The response of one feature."""
     if error is None:
         return {"feature": feature, "error_code": errors.NONE, "error_message": None}
     return {"feature": feature, "error_code": error.code, "error_message": error.detail}
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on the whole, and on every feature."""
+    """Sets the error on the response and on every feature."""
     results = [describe(update.feature, error) for update in request.feature_updates]
     return {"error_code": error.code, "error_message": error.detail, "results": results}

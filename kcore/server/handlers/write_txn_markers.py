@@ -1,9 +1,9 @@
-"""WriteTxnMarkers (key 27): control batches that end the transactions of producers in partitions (KIP-98).
+"""WriteTxnMarkers (key 27): writes control batches that end transactions in partitions (KIP-98).
 
-This broker coordinates no transactions, so only an administrator sends this: `kcli transactions abort` and Kafka's
-`kafka-transactions.sh abort` end a transaction that no coordinator will end (KIP-664). A marker whose producer epoch or
-coordinator epoch is below the one that the partition knows is refused (`ProducerAppendInfo.appendEndTxnMarker`).
-Markers of one request are independent: each partition answers for itself.
+This broker coordinates no transactions, so only administrators send this request: `kcli transactions abort` and Kafka's
+`kafka-transactions.sh abort` end a transaction that no coordinator will end (KIP-664). A marker is refused if its
+producer epoch or coordinator epoch is below the partition's (`ProducerAppendInfo.appendEndTxnMarker`). Each marker
+succeeds or fails independently in each partition.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def handle(context: RequestContext, request: Any) -> Fields:
 
 
 def write_marker(context: RequestContext, marker: Any, topic: str, index: int) -> int:
-    """One marker in one partition; the wire code."""
+    """Writes one marker to one partition. Returns the error code."""
     if marker.producer_id < 0 or marker.producer_epoch < 0:
         return errors.InvalidRequestError.code
     partition = context.broker.replica_manager.partition(topic, index)
     if partition is None:
         return context.broker.missing_partition_error(topic, index)
     if topic == GROUP_METADATA_TOPIC:
-        # The coordinator of the groups writes the marker itself, since the offsets of the transaction change with it.
+        # The group coordinator writes the marker itself, since the transaction's offsets change with it.
         return context.broker.group_coordinator.complete_transaction(
             index, marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, marker.transaction_result
         )
@@ -50,7 +50,7 @@ def write_marker(context: RequestContext, marker: Any, topic: str, index: int) -
 
 
 def answer(request: Any, outcome: Callable[[Any, str, int], int]) -> Fields:
-    """The response with the outcome of each marker in each partition."""
+    """The response with the error code of each marker in each partition."""
     return {
         "markers": [
             {
@@ -72,5 +72,5 @@ def answer(request: Any, outcome: Callable[[Any, str, int], int]) -> Fields:
 
 
 def error_response(context: RequestContext, request: Any, error: errors.KafkaError) -> Fields:
-    """The error on every partition."""
+    """Sets the error on every partition."""
     return answer(request, lambda marker, topic, index: error.code)
