@@ -1,1 +1,1 @@
-"""The reactor: one acceptor, N processors that hold no GIL, and the channel to M Python handlers."""
+"""The network layer: one acceptor, N processors that run without the GIL, and the channel to M Python handlers."""

@@ -8,10 +8,10 @@ from kcore.network.request_channel cimport RequestChannel
 
 cdef struct ListenerState:
     int64_t paused_until_ns      # its connections come too fast; 0: not paused
-    bint waits_for_slot          # it has, or the broker has, as many connections as there may be
-    bint attempt_is_counted      # the connection that is accepted next was counted by rate already
+    bint waits_for_slot          # it has, or the broker has, the maximum number of connections
+    bint attempt_is_counted      # the rate already counts the next connection to accept
 
-# A connection that came too fast from its address.
+# A connection that exceeded the rate of its address.
 cdef struct DelayedClose:
     int socket
     int64_t due_ns
@@ -25,8 +25,8 @@ cdef class Acceptor:
     cdef int32_t listener_count
     cdef void* processors[256]   # Processor
     cdef list processor_owners
-    cdef int32_t processor_count # how many of them get new connections
-    cdef int32_t known_processors    # with those that only keep the connections they have
+    cdef int32_t processor_count # the processors that get new connections
+    cdef int32_t known_processors    # includes those that only keep their existing connections
     cdef int32_t next_processor
     cdef SocketOptions options
     cdef RequestChannel channel
@@ -36,7 +36,7 @@ cdef class Acceptor:
     cdef int32_t delayed_count
     cdef int epoll
     cdef int wakeup
-    cdef int spare               # a descriptor to give up when there are no others
+    cdef int spare               # a descriptor to close when the process has no other left
     cdef int32_t stopping
 
     cdef int add_processor(self, Processor processor) except -1

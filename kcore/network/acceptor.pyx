@@ -1,11 +1,11 @@
-"""Acceptor: takes connections from the listening sockets and hands them to the processors, round robin.
+"""Acceptor: accepts connections on the listening sockets and hands them to the processors, round robin.
 
-A listener whose connections are too many, or come too fast, is not watched until ConnectionQuotas lets it go on; its clients
-wait in its backlog, and other listeners go on.
+A listener with too many connections, or whose connections come too fast, is not watched until ConnectionQuotas permits
+it. Its clients wait in its backlog. Other listeners are not affected.
 
-Bounds: at most MAX_DELAYED_CLOSES connections that came too fast from their address wait to be closed; beyond them they are
-closed at once. When the process has no descriptor left, a spare one is given up for the moment it takes to accept and close the client, which would otherwise wait
-unanswered while epoll reported it without end.
+Bounds: at most MAX_DELAYED_CLOSES connections that exceeded the rate of their address wait to be closed. Further ones
+are closed at once. When the process has no descriptor left, the acceptor closes a spare one, and then accepts and
+closes the client. Otherwise the client would wait without an answer, and epoll would report it in a busy loop.
 """
 
 from libc.errno cimport ECONNABORTED, EINTR, EMFILE, ENFILE, ENOBUFS, ENOMEM, errno
@@ -50,13 +50,13 @@ cdef extern from "<fcntl.h>" nogil:
 
 cdef enum:
     ACCEPTED_A_TURN = 64
-    WAKE_UP = -1                 # epoll's datum of the wake-up descriptor
+    WAKE_UP = -1                 # epoll data of the wake-up descriptor
     NANOSECONDS_PER_MS = 1000000
-    PAUSE_MS = 100               # after the kernel had no memory for a connection
+    PAUSE_MS = 100               # pause when the kernel has no memory or descriptor for a connection
 
 
 cdef class Acceptor:
-    """One a server, for all its listeners."""
+    """The acceptor of all listeners of a server."""
 
     def __cinit__(self):
         self.epoll = self.wakeup = self.spare = -1
@@ -94,14 +94,14 @@ cdef class Acceptor:
             close_descriptor(self.epoll)
 
     cdef int add_processor(self, Processor processor) except -1:
-        """One more that `take_turns_among` may count in; it is kept for as long as the acceptor lives."""
+        """Adds a processor, which gets connections if `take_turns_among` includes it. It is never removed."""
         self.processors[len(self.processor_owners)] = <void*>processor
         atomic_store_32(&self.known_processors, <int32_t>len(self.processor_owners) + 1)
         self.processor_owners.append(processor)
         return 0
 
     cdef void take_turns_among(self, int32_t count) noexcept:
-        """From the next connection on the first `count` processors get one after another."""
+        """Distributes new connections among the first `count` processors."""
         atomic_store_32(&self.processor_count, count)
 
     cdef int watch(self, int descriptor, int datum) except -1:
@@ -114,7 +114,7 @@ cdef class Acceptor:
         return 0
 
     def open(self, str name, str host, int port) -> int:
-        """Listens on one more address; answers the port, which the system chose when it was 0."""
+        """Listens on one more address. Returns the port, which the system chooses if `port` is 0."""
         cdef sockaddr_storage address
         cdef socklen_t size = sizeof(address)
         cdef Endpoint endpoint
@@ -127,12 +127,12 @@ cdef class Acceptor:
         return endpoint.port
 
     def run(self) -> None:
-        """The thread's whole life."""
+        """Runs the acceptor. It is the body of its thread."""
         with nogil:
             self.loop()
 
     def stop(self) -> None:
-        """Ends `run`; the caller joins the thread before it closes the sockets."""
+        """Ends `run`. Join the thread before you close the sockets."""
         atomic_store_32(&self.stopping, 1)
         eventfd_write(self.wakeup, 1)
 
@@ -166,7 +166,7 @@ cdef class Acceptor:
         return self.quotas.disk.operations.monotonic_ns(self.quotas.disk.operations.context)
 
     cdef int wait_timeout_ms(self) noexcept nogil:
-        """Until the first listener goes on, or the first client is closed; -1 when nothing is due."""
+        """The time until the first listener resumes or the first client is closed, or -1 if there is none."""
         cdef int64_t due_ns = INT64_MAX
         cdef int64_t left_ns
         cdef int32_t i
@@ -180,7 +180,7 @@ cdef class Acceptor:
         left_ns = max(<int64_t>0, due_ns - self.now_ns())
         return <int>((left_ns + NANOSECONDS_PER_MS - 1) // NANOSECONDS_PER_MS)
 
-    # --- listeners that wait ---------------------------------------------------------------------------------------
+    # --- paused listeners ------------------------------------------------------------------------------------------
 
     cdef void set_watched(self, int32_t listener, bint watched) noexcept nogil:
         cdef epoll_event event
@@ -190,7 +190,7 @@ cdef class Acceptor:
         epoll_ctl(self.epoll, EPOLL_CTL_MOD, self.sockets[listener], &event)
 
     cdef bint may_accept(self, int32_t listener) noexcept nogil:
-        """Whether the next connection is to be taken now; if not, the listener is not watched until it is."""
+        """Whether to accept the next connection now. If not, stops watching the listener until it may continue."""
         cdef ListenerState* state = &self.states[listener]
         cdef int64_t throttle_ms
         if not state.attempt_is_counted:
@@ -218,7 +218,7 @@ cdef class Acceptor:
                 state.waits_for_slot = False
                 self.set_watched(listener, True)
 
-    # --- clients that came too fast --------------------------------------------------------------------------------
+    # --- clients over the rate of their address --------------------------------------------------------------------
 
     cdef void close_later(self, int socket, int64_t delay_ms) noexcept nogil:
         if self.delayed_count == MAX_DELAYED_CLOSES:
@@ -251,7 +251,7 @@ cdef class Acceptor:
             inbox_wake(&(<Processor>self.processors[i]).inbox)
 
     cdef void accept_from(self, int32_t listener) noexcept nogil:
-        # Where rates are bounded every connection is one that epoll has seen, so that nothing is counted that is not there.
+        # With a rate limit, accept only connections that epoll has reported, so that only real ones are counted.
         cdef int turns = 1 if self.quotas.limits_rate(listener) else ACCEPTED_A_TURN
         cdef int socket
         while turns > 0:
@@ -302,7 +302,7 @@ cdef class Acceptor:
         self.next_processor += 1
 
     cdef bint turn_away(self, int32_t listener) noexcept nogil:
-        """Accepts and closes one client by means of the spare descriptor; False when that was not possible either."""
+        """Uses the spare descriptor to accept and close one client. False if that failed too."""
         cdef sockaddr_storage address
         cdef socklen_t size = sizeof(address)
         cdef Endpoint client

@@ -1,18 +1,18 @@
-"""Receiving and sending on one connection; what is executed, and when, is the processor's to decide.
+"""Receives and sends on one connection. The processor decides which requests to execute, and when.
 
-Receiving: a chunk of RECEIVE_CHUNK bytes goes into a warm buffer of the pool, where whole frames are executed in place. A
-frame that is larger gets a buffer that holds it to its end, and is read exactly to its end, so that no byte of a large
-frame is moved twice. A connection that has nothing buffered holds no buffer.
+Receiving: up to RECEIVE_CHUNK bytes go into a warm buffer of the pool, and complete frames are executed in place. A
+larger frame gets a buffer of its size and is read exactly to its end, so that no byte of it is moved twice. A
+connection without buffered bytes holds no buffer.
 
-Where request memory is bounded and half of it is taken, nothing is received ahead: a buffer of UNCOUNTED_BYTES takes in small
-frames and the length of a larger one, which then gets a buffer of its own, for itself alone, or waits for it.
+If request memory is bounded and half of it is used, nothing is read ahead. A buffer of UNCOUNTED_BYTES receives small
+frames and the length of larger ones. A larger frame then gets a buffer of its own, or waits for one.
 
-Sending: runs of bytes are gathered into one `sendmsg`; file ranges follow with `sendfile`, at most SENDFILE_LIMIT bytes a
-call, which is where its cost a byte is lowest; a range too small to be worth a call is read and gathered. A file
-that turns out to be shorter than its range, or cannot be read, ends the connection: the length in the header has already
-promised it. The owner of what cannot be read is told, so that who asks again gets an error in words.
+Sending: byte runs are gathered into one `sendmsg`. File ranges are sent with `sendfile`, at most SENDFILE_LIMIT bytes
+per call, where its cost per byte is lowest. A small range is read and gathered with the bytes instead. If a file is
+shorter than its range or cannot be read, the connection is closed, because the response header has already promised the
+bytes. The owner of an unreadable file is notified, so that the next read returns an error.
 
-Concurrency: a connection belongs to its processor's thread.
+Concurrency: a connection belongs to the thread of its processor.
 """
 
 from libc.errno cimport EIO
@@ -28,7 +28,7 @@ from kcore.transport.byte_stream cimport STREAM_WANT_READ, STREAM_WANT_WRITE, By
 
 cdef enum:
     SENDFILE_LIMIT = 64 * 1024
-    COPIED_RANGE = 4096          # a file range below this is copied
+    COPIED_RANGE = 4096          # file ranges below this size are copied
     GATHERED_PARTS = 64
     LENGTH_PREFIX = 4
     FIRST_PARTS = 8
@@ -72,7 +72,7 @@ cdef void release_buffer(Connection* connection, BufferPool* pool) noexcept nogi
 
 
 cdef ReceiveStatus move_to_buffer(Connection* connection, BufferPool* pool, size_t size) noexcept nogil:
-    """Moves what is buffered to the start of a buffer of at least `size` bytes, which are reserved already."""
+    """Moves the buffered bytes to the start of a buffer of at least `size` bytes, which the caller has reserved."""
     cdef size_t capacity = 0
     cdef size_t kept = buffered_bytes(connection)
     cdef uint8_t* buffer = pool_take(pool, size, &capacity)
@@ -88,7 +88,7 @@ cdef ReceiveStatus move_to_buffer(Connection* connection, BufferPool* pool, size
 
 
 cdef ReceiveStatus take_larger(Connection* connection, BufferPool* pool, size_t needed) noexcept nogil:
-    """A buffer for `needed` bytes of a frame, whose length is known once the frame has begun, as memory allows."""
+    """Gets a buffer for `needed` bytes of a frame, if memory allows. The frame's size is known after LENGTH_PREFIX."""
     cdef bint is_known = buffered_bytes(connection) >= LENGTH_PREFIX
     cdef size_t comfortable = needed if needed > RECEIVE_CHUNK else RECEIVE_CHUNK
     cdef ReceiveStatus status
@@ -107,7 +107,7 @@ cdef ReceiveStatus take_larger(Connection* connection, BufferPool* pool, size_t 
 
 
 cdef ReceiveStatus make_room(Connection* connection, BufferPool* pool, size_t needed) noexcept nogil:
-    """Room for `needed` bytes from connection.start on, and for at least one more."""
+    """Makes room for `needed` bytes from connection.start on, and for at least one more byte."""
     cdef size_t kept = buffered_bytes(connection)
     if kept == 0 and connection.single_frame:
         release_buffer(connection, pool)
@@ -177,7 +177,7 @@ cdef bint make_part_room(Connection* connection, int32_t added) noexcept nogil:
 
 
 cdef bint copy_file_range(ResponsePart* part, const DiskOperations* disk) noexcept nogil:
-    """Turns a small file range into bytes; False when the file does not hold it."""
+    """Reads a small file range into memory. False if the file does not contain all of it."""
     cdef uint8_t* data = <uint8_t*>malloc(<size_t>part.size_bytes)
     cdef int64_t size
     if data == NULL:
@@ -229,7 +229,7 @@ cdef void bytes_sent(Connection* connection, int64_t size) noexcept nogil:
 
 
 cdef int64_t send_gathered(Connection* connection) noexcept nogil:
-    """One writev of the byte runs at the head of what is to be sent."""
+    """Sends the byte runs at the head of the queue with one writev."""
     cdef iovec[64] runs
     cdef int gathered = 0
     cdef int32_t i = connection.head
@@ -250,14 +250,14 @@ cdef int64_t send_gathered(Connection* connection) noexcept nogil:
 
 
 cdef int64_t send_file_range(Connection* connection, const DiskOperations* disk) noexcept nogil:
-    """One sendfile of the range at the head; a file that ends too early is an error."""
+    """Sends the file range at the head of the queue with one sendfile. A file that ends too early is an error."""
     cdef ResponsePart* part = &connection.parts[connection.head]
     cdef int64_t left = part.size_bytes - connection.head_sent
     cdef int64_t size = connection.stream.sendfile(
         connection.stream, disk, part.descriptor, part.position + connection.head_sent,
         <size_t>(left if left < SENDFILE_LIMIT else SENDFILE_LIMIT))
     if size == -EIO:
-        # No error of sockets: the owner has to end what its readers would ask for again and again.
+        # Not a socket error: notify the owner of the file, so that readers do not retry it forever.
         part_let_go(part, -EIO)
     return size if size != 0 else -1
 

@@ -1,4 +1,4 @@
-"""How many connections there may be, and how fast new ones may come."""
+"""Limits on the number of connections and on the rate of new ones."""
 
 from libc.stdint cimport int32_t, int64_t
 from libcpp.string cimport string
@@ -10,29 +10,29 @@ from kcore.quota.token_bucket cimport TokenBucket
 
 cdef enum ConnectionVerdict:
     CONNECTION_ADMITTED = 0
-    CONNECTION_TOO_MANY = 1      # from its address: close it
-    CONNECTION_TOO_SOON = 2      # from its address: close it when its throttle time is over
+    CONNECTION_TOO_MANY = 1      # the address has too many: close it
+    CONNECTION_TOO_SOON = 2      # the address connects too fast: close it after its throttle time
 
-# One client address.
+# The connections of one client address.
 cdef struct AddressState:
     int64_t count
-    bint is_measured             # `bucket` is in use, since the address has had a bound on its rate
+    bint is_measured             # `bucket` is in use: the address has had a rate limit
     TokenBucket bucket
     int64_t last_used_ms
 
 cdef enum:
-    BROKER_RATE = 64             # behind those of the listeners
+    BROKER_RATE = 64             # index after those of the listeners
     RATES = 65
 
 cdef class ConnectionQuotas:
     cdef Disk disk
     cdef pthread_mutex_t lock
     cdef int64_t window_ms
-    cdef int64_t memory_ms       # all windows
-    cdef int64_t burst_ms        # how much time's worth of connections may come at once
-    cdef int wakeup              # of the acceptor, an eventfd; -1 before there is one
+    cdef int64_t memory_ms       # length of all windows together
+    cdef int64_t burst_ms        # a burst may have the connections of this time
+    cdef int wakeup              # the acceptor's eventfd; -1 before there is one
     cdef bint acceptor_waits     # for a connection to end
-    cdef int32_t protected_listener  # has its connections whatever the broker has open; -1 for none
+    cdef int32_t protected_listener  # ignores the broker's limit; -1 for none
     cdef int64_t max_total
     cdef int64_t[64] max_of_listener
     cdef int64_t max_of_address
@@ -42,25 +42,25 @@ cdef class ConnectionQuotas:
     cdef unordered_map[string, double] address_rate_overrides
     cdef int64_t total
     cdef int64_t[64] of_listener
-    cdef int64_t claimed         # connections that processors are about to close because there are too many
-    cdef int32_t exceeded        # whether there are more than max_total, for processors to read
+    cdef int64_t claimed         # excess connections that processors are about to close
+    cdef int32_t exceeded        # whether there are more than max_total; processors read it
     cdef TokenBucket[65] buckets
     cdef unordered_map[string, AddressState] addresses
 
-    # The acceptor's thread.
+    # Called on the acceptor's thread.
     cdef bint limits_rate(self, int32_t listener) noexcept nogil
-    # Counts a connection that is about to be accepted; for how many milliseconds it must wait.
+    # Counts a connection that is about to be accepted. Returns how many milliseconds it must wait.
     cdef int64_t count_attempt(self, int32_t listener) noexcept nogil
-    # There was none after all.
+    # Takes back the last count_attempt: there was no connection.
     cdef void forget_attempt(self, int32_t listener) noexcept nogil
-    # If not, the acceptor's eventfd is written when that may have changed.
+    # If this returns False, the acceptor's eventfd is written when the result may have changed.
     cdef bint has_slot(self, int32_t listener) noexcept nogil
     cdef ConnectionVerdict admit(self, int32_t listener, const Endpoint* client, int64_t* bound) noexcept nogil
 
-    # Any thread.
+    # Called on any thread.
     cdef void closed(self, int32_t listener, const Endpoint* client) noexcept nogil
     cdef bint is_exceeded(self) noexcept nogil
-    # Whether the caller is to close a connection of another listener than `protected_listener`; then unclaim.
+    # Whether the caller must close a connection of a listener other than `protected_listener`, and then call unclaim.
     cdef bint claim_excess(self) noexcept nogil
     cdef void unclaim(self) noexcept nogil
 

@@ -1,20 +1,21 @@
-"""ConnectionQuotas: bounds on connections of the broker, of a listener and of a client address (KIP-402, KIP-612).
+"""ConnectionQuotas: limits on connections per broker, listener and client address (KIP-402, KIP-612).
 
-With `max.connections` open, of the broker or of a listener, the listener accepts nobody until a connection ends: clients wait
-in its backlog. The listener of brokers among themselves is not held up by the others, where there are others; if the
-broker has too many then, or because the bound was lowered, connections of other listeners are closed, those first that were
-silent for longest. A listener also waits where connections come faster than `max.connection.creation.rate`.
+When the broker or a listener has `max.connections` open, the listener accepts no more until a connection ends. Clients
+wait in its backlog. With several listeners, the inter-broker listener ignores the broker's limit. If this, or a lowered
+limit, makes the broker exceed its limit, connections of other listeners are closed, those idle for longest first. A
+listener also waits if its connections come faster than `max.connection.creation.rate`.
 
-A client beyond `max.connections.per.ip` is closed at once; one that comes faster than the quota of its address
-(`connection_creation_rate`) is not served either, and closed when its throttle time is over, so that it learns patience.
+A client over `max.connections.per.ip` is closed at once. A client over the rate of its address
+(`connection_creation_rate`) is not served, and closed after its throttle time, which slows down its retries.
 
-Connections use tokens, as client quotas do (`kcore/quota/token_bucket.pyx`). Nobody waits for longer than a window, and no more is
-remembered as owed than comes back in the time that is measured over.
+Rates use token buckets, as client quotas do (`kcore/quota/token_bucket.pyx`). No wait is longer than a window. The
+deficit of a bucket is limited to the tokens of all windows together.
 
-Bounds: an address without connections is forgotten when its tokens are all back, and in any case before there
-are more than MAX_ADDRESSES of them.
+Bounds: there are at most about MAX_ADDRESSES addresses. When there are more, addresses without connections are dropped:
+first those whose tokens have all been refilled, then all of them.
 
-Concurrency: one lock, held for a few hundred instructions, under which nothing else is taken. Only the acceptor admits.
+Concurrency: one lock, held for a few hundred instructions, under which no other lock is taken. Only the acceptor
+admits.
 """
 
 from cython.operator cimport dereference, preincrement
@@ -46,7 +47,7 @@ cdef enum:
 
 
 cdef string address_key(const Endpoint* client) noexcept nogil:
-    """The family and the address; the port is not part of it."""
+    """The family and the address, without the port."""
     cdef string key
     key.push_back(<char>client.family)
     key.append(<const char*>client.address, 4 if client.family == AF_INET else 16)
@@ -64,7 +65,7 @@ cdef string parsed_key(str text) except *:
 
 
 cdef class ConnectionQuotas:
-    """Without limits until they are set. `windows` of `window_s` seconds each are measured over (quota.window.*)."""
+    """Connection limits, none at first. Rates are measured over `windows` of `window_s` seconds (quota.window.*)."""
 
     def __cinit__(self):
         pthread_mutex_init(&self.lock, NULL)
@@ -92,7 +93,7 @@ cdef class ConnectionQuotas:
 
     def set_limits(self, int64_t total, list of_listeners, int64_t of_address, list address_overrides,
                    int protected_listener=-1) -> None:
-        """Bounds on open connections: of the broker, of its listeners in their order, of an address."""
+        """Sets the maximum open connections of the broker, of each listener by index, and of an address."""
         cdef unordered_map[string, int64_t] overrides
         cdef int64_t[64] of_listener
         cdef int index
@@ -114,7 +115,7 @@ cdef class ConnectionQuotas:
             pthread_mutex_unlock(&self.lock)
 
     def set_rates(self, total, list of_listeners) -> None:
-        """Bounds on new connections a second; None for no bound."""
+        """Sets the maximum new connections per second of the broker and of each listener. None means no limit."""
         cdef int index
         cdef double[65] bounds
         for index in range(MAX_LISTENERS):
@@ -128,7 +129,7 @@ cdef class ConnectionQuotas:
             pthread_mutex_unlock(&self.lock)
 
     def set_address_rates(self, default, list overrides) -> None:
-        """Bounds on new connections a second of each address, and of some; None for no bound."""
+        """Sets the maximum new connections per second per address, with overrides. None means no limit."""
         cdef unordered_map[string, double] replacement
         cdef double bound = HUGE_VAL if default is None else default
         for address, rate in overrides:
@@ -165,7 +166,7 @@ cdef class ConnectionQuotas:
 
     cdef int64_t use_slot(self, TokenBucket* bucket, double bound, int64_t now_ms) noexcept nogil:
         bucket_refill(bucket, bound, self.burst_ms, now_ms)
-        # Not less than one afterwards, so that it can be given back.
+        # Apply the lower bound first: then forget_attempt can give the token back.
         bucket.tokens = max(bucket.tokens, -bound * self.memory_ms / 1000) - 1
         return min(self.window_ms, bucket_wait_ms(bucket, bound))
 
@@ -192,7 +193,7 @@ cdef class ConnectionQuotas:
         return free
 
     cdef ConnectionVerdict admit(self, int32_t listener, const Endpoint* client, int64_t* bound) noexcept nogil:
-        """On refusal *bound is the most connections of the address, or the time until it is to be closed."""
+        """Sets *bound on refusal: the connection limit of the address, or the milliseconds until the close."""
         cdef int64_t now_ms = self.disk.operations.monotonic_ns(self.disk.operations.context) // 1000000
         cdef string address = address_key(client)
         cdef ConnectionVerdict verdict = CONNECTION_ADMITTED
@@ -213,7 +214,7 @@ cdef class ConnectionQuotas:
         if rate < HUGE_VAL:
             bound[0] = self.use_slot(&state.bucket, rate, now_ms)
             if bound[0]:
-                # Nothing is counted of who is not served.
+                # Connections that are not served are not counted.
                 state.bucket.tokens += 1
                 verdict = CONNECTION_TOO_SOON
         if verdict == CONNECTION_ADMITTED:
@@ -241,7 +242,7 @@ cdef class ConnectionQuotas:
         return dereference(override).second
 
     cdef void forget_addresses(self, int64_t now_ms, bint all_idle) noexcept nogil:
-        """Those without connections whose tokens are all back, or all of them."""
+        """Drops addresses without connections: those idle long enough to have all tokens back, or all."""
         cdef unordered_map[string, AddressState].iterator found = self.addresses.begin()
         cdef AddressState* state
         while found != self.addresses.end():
@@ -298,11 +299,11 @@ cdef class ConnectionQuotas:
         self.note_excess()
         pthread_mutex_unlock(&self.lock)
 
-    # --- for Python ------------------------------------------------------------------------------------------------
+    # --- Python ----------------------------------------------------------------------------------------------------
 
     @property
     def open_connections(self) -> int:
-        """Connections that are admitted and not closed yet."""
+        """Number of open connections that were admitted."""
         cdef int64_t total
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -312,7 +313,7 @@ cdef class ConnectionQuotas:
 
     @property
     def known_addresses(self) -> int:
-        """Addresses that have a connection, or a rate that is kept."""
+        """Number of addresses with a connection or a measured rate."""
         cdef int64_t count
         with nogil:
             pthread_mutex_lock(&self.lock)

@@ -1,4 +1,4 @@
-"""A processor's connections: by id, and in the order in which they want attention."""
+"""A processor's connections: by id, by pending work, and by time of last activity."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from kcore.network.connection cimport Connection, Listed
@@ -12,8 +12,8 @@ cdef struct ConnectionList:
     Connection* last
     int32_t count
 
-# A connection id: processor (8 bits) | slot (24 bits) | generation of the slot (32 bits, never 0). No id is ever 0,
-# and a slot names four thousand million connections before an id comes again.
+# A connection id: processor (8 bits) | slot (24 bits) | generation of the slot (32 bits, never 0). No id is 0. A slot
+# has about four billion connections before an id repeats.
 cdef struct ConnectionTable:
     uint64_t processor
     Connection** slots
@@ -25,7 +25,7 @@ cdef struct ConnectionTable:
     ConnectionList ready
     ConnectionList stalled
     ConnectionList starved
-    Connection* idle_first       # the least recently active
+    Connection* idle_first       # the least recently active one
     Connection* idle_last
 
 
@@ -33,16 +33,16 @@ cdef inline int processor_of(uint64_t connection) noexcept nogil:
     return <int>(connection >> 56)
 
 cdef void table_init(ConnectionTable* table, int processor) noexcept nogil
-# The connections are gone by then.
+# Remove all connections first.
 cdef void table_free(ConnectionTable* table) noexcept nogil
-# Gives the connection its id; False without memory or slots.
+# Assigns an id. Returns False if memory or slots are exhausted.
 cdef bint table_add(ConnectionTable* table, Connection* connection) noexcept nogil
-# Out of the table and of every list.
+# Removes a connection from the table and from every list.
 cdef void table_remove(ConnectionTable* table, Connection* connection) noexcept nogil
 cdef Connection* table_find(const ConnectionTable* table, uint64_t id) noexcept nogil
-# Any connection, for the end; NULL when there is none.
+# Any connection, or NULL if the table is empty. For closing all of them.
 cdef Connection* table_any(const ConnectionTable* table) noexcept nogil
 cdef void table_touch(ConnectionTable* table, Connection* connection, int64_t now_ns) noexcept nogil
-# Appends to the ready, the stalled or the starved list; a connection that is in one already stays there.
+# Appends to the ready, stalled or starved list. If the connection is in a list already, it stays there.
 cdef void table_list(ConnectionTable* table, Connection* connection, Listed listed) noexcept nogil
 cdef void table_unlist(ConnectionTable* table, Connection* connection) noexcept nogil

@@ -1,6 +1,6 @@
-"""Slots with generations: an answer for a connection that died never reaches the one that took its place.
+"""A table of slots with generations: a response for a closed connection never reaches its successor in the slot.
 
-Belongs to its processor's thread; no lock.
+A table belongs to the thread of its processor and has no lock.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t

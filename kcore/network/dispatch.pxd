@@ -1,18 +1,18 @@
-"""The native dispatch table: what the server lets a processor do with a frame, on the processor's own thread."""
+"""The native dispatch table: how a processor handles a frame on its own thread."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from kcore.network.response cimport Response
 
 cdef enum Disposition:
     RESPONDED = 0    # `response` is filled in (or marked empty)
-    DELAYED = 1      # the handler answers later, from any thread, with SocketServer.respond(connection, ...)
-    TO_HANDLER = 2   # nothing was done: a Python handler takes it
-    CLOSE = 3        # close the connection without an answer, once those to earlier requests are sent
+    DELAYED = 1      # the handler responds later, from any thread, with SocketServer.respond(connection, ...)
+    TO_HANDLER = 2   # nothing was done: a Python handler executes the request
+    CLOSE = 3        # close the connection without a response, after the responses to earlier requests
 
-# A whole request, borrowed from the connection's receive buffer for the time of the call. The handler may write
-# into `frame` (offsets are assigned in place).
+# A complete request, borrowed from the connection's receive buffer during the call. The handler may write into `frame`:
+# offsets are assigned in place.
 cdef struct NativeRequest:
-    uint64_t connection          # names the connection for ever; a dead one is told apart by its generation
+    uint64_t connection          # connection id; ids of closed connections are not reused
     int32_t listener             # index into the server's listeners
     int16_t api_key
     int16_t api_version
@@ -21,24 +21,24 @@ cdef struct NativeRequest:
     int32_t client_id_size
     uint8_t* frame               # without the length prefix
     size_t size
-    size_t body                  # position of the body within the frame, past the header and its tagged fields
+    size_t body                  # position of the body in the frame, after the header and its tagged fields
     int64_t received_ns
-    bint peer_closed             # the client had closed its side before the request was taken up
-    const uint8_t* user          # whose connection it is: the principal's name
+    bint peer_closed             # the client had closed its side before execution began
+    const uint8_t* user          # name of the connection's principal
     int32_t user_size
-    # Only where request time has quotas, and 0 otherwise (`request_percentage`):
-    int64_t started_ns           # when its execution began on the processor
-    int64_t network_ns           # what the processor spent on the connection since the request before
+    # Set only if request time has quotas (`request_percentage`), else 0:
+    int64_t started_ns           # when the processor began to execute the request
+    int64_t network_ns           # processor time spent on the connection since the previous request
 
 ctypedef Disposition (*NativeHandler)(void* context, NativeRequest* request, Response* response) noexcept nogil
 
 cdef struct DispatchEntry:
     NativeHandler handle         # NULL: always TO_HANDLER
     void* context
-    int16_t min_version          # outside the range the native handler is not asked
+    int16_t min_version          # other versions go to Python handlers
     int16_t max_version
-    int32_t handed_over          # not 0: a Python handler takes it although there is a native one (atomic)
-    int16_t first_flexible       # from this version on the request header carries tagged fields
+    int32_t handed_over          # not 0: all versions go to Python handlers (atomic)
+    int16_t first_flexible       # first version whose request header has tagged fields
 
 cdef enum:
     DISPATCH_SIZE = 128

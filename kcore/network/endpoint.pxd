@@ -1,4 +1,4 @@
-"""One end of a connection: an address and a port, in the few bytes that requests carry around."""
+"""One end of a connection: an address and a port in compact form."""
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t
 
@@ -13,14 +13,14 @@ cdef extern from "<sys/socket.h>" nogil:
         AF_INET6
 
 cdef enum:
-    ENDPOINT_TEXT_SIZE = 64      # an IPv6 address in brackets, a colon, a port and a zero
+    ENDPOINT_TEXT_SIZE = 64      # enough for an IPv6 address in brackets, a colon, a port and a NUL
 
 cdef struct Endpoint:
-    int32_t family               # AF_INET, AF_INET6, or 0 when unknown
+    int32_t family               # AF_INET, AF_INET6, or 0 if unknown
     uint16_t port
     uint8_t address[16]          # network order; the first four bytes for IPv4
 
 cdef void endpoint_from_address(const sockaddr_storage* address, Endpoint* out) noexcept nogil
-# "10.0.0.1:9092" or "[::1]:9092" into ENDPOINT_TEXT_SIZE bytes.
+# Writes "10.0.0.1:9092" or "[::1]:9092" to a buffer of ENDPOINT_TEXT_SIZE bytes.
 cdef void endpoint_text(const Endpoint* endpoint, char* out) noexcept nogil
 cdef str endpoint_host(const Endpoint* endpoint)

@@ -23,7 +23,7 @@ cdef extern from "<netinet/in.h>" nogil:
 cdef enum:
     HOST_TEXT_SIZE = 46          # INET6_ADDRSTRLEN
 
-# What precedes an IPv4 address in its IPv6 form (RFC 4291, 2.5.5.2).
+# Prefix of an IPv4 address in its IPv6 form (RFC 4291, 2.5.5.2).
 cdef const char* MAPPED_PREFIX = b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"
 
 

@@ -1,7 +1,7 @@
-"""Opening the sockets that a broker listens on, and the options of those that it accepts.
+"""Opens listening sockets, and sets the options of accepted ones.
 
-Socket buffers stay autotuned unless a size is demanded: a fixed small receive buffer costs more than anything else that
-the network does. The `socket` module is not used, because its import is a fifth of the broker's start.
+Socket buffers are autotuned unless a size is configured: a small fixed receive buffer costs more than anything else in
+the network layer. The `socket` module is not used, because its import takes a fifth of the broker's start.
 """
 
 from libc.errno cimport EADDRNOTAVAIL, errno
@@ -81,19 +81,19 @@ cdef int open_listener(str name, str host, int port, const SocketOptions* option
 
 
 cdef int bind_listener(const addrinfo* candidate, const SocketOptions* options) noexcept nogil:
-    """A listening socket, or -1 and errno."""
+    """A listening socket, or -1 with errno set."""
     cdef int descriptor = open_socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                       candidate.ai_protocol)
     if descriptor < 0:
         return -1
     set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
-    # The window's scale is fixed in the handshake: a demanded receive buffer must stand before listen.
+    # The TCP window scale is fixed during the handshake, so the receive buffer must be set before listen.
     if options.receive_buffer_bytes > 0:
         set_option(descriptor, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes)
     if (bind(descriptor, candidate.ai_addr, candidate.ai_addrlen) == 0
             and listen(descriptor, options.backlog) == 0):
         return descriptor
-    # close(2) of a socket that was never connected leaves errno as bind or listen set it.
+    # close(2) of a socket that was never connected does not change errno.
     close_descriptor(descriptor)
     return -1
 

@@ -16,29 +16,29 @@ cdef struct MemoryClaim:
     MemoryClaim* next
     MemoryClaim* previous
     int64_t size_bytes
-    int wakeup                   # the eventfd of the processor that waits
+    int wakeup                   # eventfd of the waiting processor
     int32_t state
 
 
 cdef class MemoryPool:
     cdef int64_t limit_bytes     # 0: unbounded, and nothing is counted
     cdef int64_t word            # twice the bytes in use, plus CLAIMS_WAIT
-    cdef pthread_mutex_t lock    # of the queue of claims
+    cdef pthread_mutex_t lock    # guards the queue of claims
     cdef MemoryClaim* first
     cdef MemoryClaim* last
 
-    # For a request that must be received: granted while anything is left and nobody waits.
+    # For a request that must be received: granted while memory is left and no claim waits.
     cdef bint reserve(self, int64_t size_bytes) noexcept nogil
-    # For comfort: granted while half of the memory stays free.
+    # For reading ahead: granted while half of the memory stays free.
     cdef bint reserve_spare(self, int64_t size_bytes) noexcept nogil
-    # For bytes that are there already, and only move.
+    # Counts bytes that are in memory already. It cannot be refused.
     cdef void charge(self, int64_t size_bytes) noexcept nogil
     cdef void release(self, int64_t size_bytes) noexcept nogil
-    # Queues the claim; True when it was granted at once. Otherwise `wakeup` is written when it is.
+    # Queues the claim. Returns True if it was granted at once. Otherwise `wakeup` is written when it is granted.
     cdef bint wait(self, MemoryClaim* claim, int64_t size_bytes, int wakeup) noexcept nogil
-    # Whether the claim was granted; if so its bytes are the caller's, and the claim may be used anew.
+    # Whether the claim was granted. If so, the caller owns its bytes, and the claim can be reused.
     cdef bint redeem(self, MemoryClaim* claim) noexcept nogil
-    # Leaves the queue, or gives back what was granted.
+    # Removes the claim from the queue, or releases its bytes if it was granted.
     cdef void cancel(self, MemoryClaim* claim) noexcept nogil
     cdef int64_t used_bytes(self) noexcept nogil
     cdef void enqueue(self, MemoryClaim* claim) noexcept nogil

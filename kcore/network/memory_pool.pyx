@@ -1,19 +1,20 @@
-"""MemoryPool: the one rule of `queued.max.request.bytes` (KIP-72; Kafka's SimpleMemoryPool, never strict).
+"""MemoryPool: implements `queued.max.request.bytes` (KIP-72; Kafka's SimpleMemoryPool, not strict).
 
-What counts is the receive buffer that holds a request, from when the request's length is known, and the copy of a request
-that waits for a handler or is being handled; up to UNCOUNTED_BYTES neither counts, as connections and queued requests are
-bounded in number. Memory is reserved as long as anything is left, so that a request larger than all of it is never stuck:
-the bound is overshot by at most one request. Once nothing is left, connections wait for memory in the order in which they
-asked, whichever processor they belong to, and each processor is woken for its own.
+The pool counts the receive buffer of a request from when the request's length is known, and the copy of a request that
+waits for a handler or is being handled. Sizes up to UNCOUNTED_BYTES do not count, as the number of connections and of
+queued requests is bounded. A reservation succeeds while any memory is left, so that even a request larger than the pool
+is received: the bound is exceeded by at most one request. When nothing is left, connections wait in the order of their
+claims, across all processors, and each processor is woken for its own connections.
 
-Receiving ahead of known lengths is a comfort that may take half of the memory. So those who hold a buffer while they wait
-for a larger one never hold everything, and the others, who do not wait, give theirs back: nobody waits for ever. A request
-that was received so, with others behind it, counts twice while a handler has its copy: that may add another half.
+Reading ahead of known lengths is optional and may use half of the memory. Therefore connections that hold such a buffer
+while they wait for a larger one never hold all memory, and the others release theirs without waiting: there is no
+deadlock. A request that was read ahead, with others behind it, counts twice while a handler has its copy. This may add
+another half.
 
-Concurrency: one atomic word has the bytes in use and whether anyone waits. To reserve and release is one atomic addition;
-the lock is taken when memory is short only, and nothing is locked under it. A release either comes before a claim is
-announced in that word, and the claim finds the memory, or comes after, and finds the claim: no wake-up is lost. Without a
-bound nothing is counted, and no cache line is shared.
+Concurrency: one atomic word has the bytes in use and whether any claim waits. Reserving and releasing is one atomic
+addition. The lock is only taken when memory is short, and no other lock is taken under it. A release comes either
+before a claim is announced in the word, and then the claim finds the memory, or after it, and then the release finds
+the claim: no wake-up is lost. Without a bound nothing is counted, and no cache line is shared.
 """
 
 from libc.stdint cimport int64_t
@@ -24,11 +25,11 @@ from kcore.platform.sync cimport (
 )
 
 cdef enum:
-    CLAIMS_WAIT = 1              # the lowest bit of the word
+    CLAIMS_WAIT = 1              # lowest bit of the word: the queue of claims is not empty
 
 
 cdef class MemoryPool:
-    """One a server. `limit_bytes` of 0 or less: unbounded, as Kafka's default of -1."""
+    """The memory pool of a server. A `limit_bytes` of 0 or less means unbounded, as with Kafka's default of -1."""
 
     def __cinit__(self, int64_t limit_bytes=-1):
         pthread_mutex_init(&self.lock, NULL)
@@ -39,12 +40,12 @@ cdef class MemoryPool:
 
     @property
     def limit(self) -> int:
-        """The bound in bytes; -1 without one."""
+        """The bound in bytes, or -1 without one."""
         return self.limit_bytes if self.limit_bytes else -1
 
     @property
     def used(self) -> int:
-        """Bytes in use (Kafka's MemoryPoolUsed); 0 without a bound."""
+        """Bytes in use (Kafka's MemoryPoolUsed). 0 without a bound."""
         return self.used_bytes()
 
     cdef int64_t used_bytes(self) noexcept nogil:
@@ -84,7 +85,7 @@ cdef class MemoryPool:
 
     cdef bint wait(self, MemoryClaim* claim, int64_t size_bytes, int wakeup) noexcept nogil:
         claim.size_bytes = size_bytes
-        claim.wakeup = -1        # whoever asks needs no wake-up for what is granted at once
+        claim.wakeup = -1        # the caller needs no wake-up for a claim granted at once
         claim.state = CLAIM_WAITING
         pthread_mutex_lock(&self.lock)
         self.enqueue(claim)
@@ -110,7 +111,7 @@ cdef class MemoryPool:
         if self.redeem(claim):
             self.release(claim.size_bytes)
 
-    # --- the queue, under the lock ---------------------------------------------------------------------------------
+    # --- the queue; callers hold the lock --------------------------------------------------------------------------
 
     cdef void enqueue(self, MemoryClaim* claim) noexcept nogil:
         claim.next = NULL
@@ -135,7 +136,7 @@ cdef class MemoryPool:
             atomic_add_64(&self.word, -CLAIMS_WAIT)
 
     cdef void grant_waiting(self) noexcept nogil:
-        """Serves the queue from its head for as long as anything is left."""
+        """Grants claims from the head of the queue while memory is left."""
         cdef MemoryClaim* claim
         cdef int wakeup
         while self.first != NULL and self.used_bytes() < self.limit_bytes:
@@ -143,7 +144,7 @@ cdef class MemoryPool:
             wakeup = claim.wakeup
             atomic_add_64(&self.word, 2 * claim.size_bytes)
             self.unlink(claim)
-            # From here on the claim belongs to its processor again.
+            # From here on the claim belongs to its processor again, which may reuse or free it.
             atomic_store_32(&claim.state, CLAIM_GRANTED)
             if wakeup >= 0:
                 eventfd_write(wakeup, 1)

@@ -1,4 +1,4 @@
-"""Log lines of threads that hold no GIL."""
+"""Log lines of threads that run without the GIL."""
 
 from libc.stdint cimport int64_t
 from kcore.network.endpoint cimport Endpoint
@@ -9,7 +9,7 @@ cdef enum ReportLevel:
     REPORT_WARN = 1
     REPORT_ERROR = 2
 
-# Leaves "<what> <client>: <rule>" for a handler thread to log; `rule` may hold up to two %lld for the numbers,
-# and is a literal: lines of one rule and one client are limited together.
+# Queues "<what> <client>: <rule>" for a handler thread to log. `rule` must be a literal with up to two %lld for the
+# numbers. Lines with the same rule and client are rate-limited together.
 cdef void report(HandlerEventSink sink, ReportLevel level, const char* what, const Endpoint* client,
                  const char* rule, int64_t first, int64_t second) noexcept nogil

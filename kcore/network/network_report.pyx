@@ -1,7 +1,7 @@
-"""What processors and the acceptor have to say goes to a handler thread, which has the GIL to log it.
+"""Passes log lines of processors and the acceptor to a handler thread, which has the GIL to write them.
 
-Bounded: when MAX_WAITING lines wait to be written, further ones are counted. Of those that are, each client has a few lines
-a minute for each rule that it broke (`kcore.logger`), so that one that sends rubbish in a loop fills neither memory nor disk.
+Bounds: MAX_WAITING lines wait to be written; further ones are only counted. Each client has a few lines per minute for
+each rule that it breaks (`kcore.logger`), so a client that sends garbage in a loop fills neither memory nor disk.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -19,10 +19,10 @@ cdef enum:
     RULE_SIZE = 192
 
 cdef struct Report:
-    HandlerEvent event           # first: the sink knows nothing else of a report
+    HandlerEvent event           # first: cast to Report in the callbacks
     ReportLevel level
     Endpoint client
-    const char* rule             # with its %lld: the same for every line of the kind
+    const char* rule             # with its %lld, so that it is the same for every line of this rule
     char[320] text
 
 LOG = get_logger("kcore.network")
@@ -47,7 +47,7 @@ cdef void write_report(HandlerEvent* event) noexcept:
     lost = atomic_load_64(&suppressed)
     if lost:
         atomic_add_64(&suppressed, -lost)
-        # Of whom they were is not known.
+        # The clients of these lines are not known.
         LIMITED.count(LOG, WARN, "any", "connections refused faster than a line is written", lost)
 
 

@@ -1,4 +1,4 @@
-"""One processor: an epoll loop that owns a share of the connections."""
+"""One processor: an epoll loop with its share of the connections."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from kcore.network.connection cimport Connection
@@ -21,9 +21,9 @@ from kcore.quota.client_quota_manager cimport ClientQuotaManager
 cdef struct ProcessorLimits:
     int64_t max_request_bytes    # socket.request.max.bytes
     int64_t max_idle_ns          # connections.max.idle.ms; 0 or less: never
-    int64_t buffer_idle_ns       # what was not needed for so long is no warm buffer any more
+    int64_t buffer_idle_ns       # buffers unused for this long are returned to the system
 
-# Written by the processor, read by anyone.
+# Written by the processor, read by any thread.
 cdef struct ProcessorCounters:
     int64_t requests
     int64_t bytes_in
@@ -31,19 +31,19 @@ cdef struct ProcessorCounters:
     int64_t connections_opened
     int64_t connections_closed
     int64_t connections_idle_closed
-    int64_t connections_refused  # closed for breaking a rule of the protocol
-    int64_t idle_ns              # spent waiting in epoll
+    int64_t connections_refused  # closed for a violation of the protocol
+    int64_t idle_ns              # time spent in epoll_wait
 
-# Likewise, of one listener.
+# The same, per listener.
 cdef struct ListenerCounters:
     int64_t opened
     int64_t closed
 
-# What became of the frames that a connection had buffered.
+# The result of executing a connection's buffered frames.
 cdef enum Progress:
     PROGRESS_CLOSED = 0          # the connection is gone
-    PROGRESS_PAUSED = 1          # muted, or nothing whole is buffered
-    PROGRESS_MORE = 2            # whole frames are left: the turn is over, or responses must be sent first
+    PROGRESS_PAUSED = 1          # muted, or no complete frame is buffered
+    PROGRESS_MORE = 2            # complete frames are left: the turn is over, or responses must be sent first
 
 
 cdef enum:
@@ -64,30 +64,30 @@ cdef class Processor:
     cdef RequestChannel channel
     cdef DispatchTable dispatch
     cdef ClientQuotaManager quotas
-    cdef int64_t charged_ns      # of the present turn: what native handlers have charged to clients
+    cdef int64_t charged_ns      # time of the current turn that native handlers have charged to clients
     cdef Disk disk_owner
     cdef const DiskOperations* disk
     cdef list factory_owners
-    cdef void* factories[64]     # StreamFactory, by listener
+    cdef void* factories[64]     # StreamFactory by listener
     cdef int64_t* connection_count
     cdef ConnectionQuotas connection_quotas
     cdef int32_t draining
     cdef int64_t drain_deadline_ns
-    cdef int64_t now_ns              # when the last wait ended
-    cdef int64_t waiting_since_ns    # for other threads to read; 0 while there is something to do
-    cdef int64_t clock_ns            # the clock when it was last looked at
-    cdef int64_t rested_ns           # when it last gave its core up, by waiting or `give_way`
+    cdef int64_t now_ns              # end of the last wait
+    cdef int64_t waiting_since_ns    # read by other threads; 0 while there is work
+    cdef int64_t clock_ns            # last reading of the clock
+    cdef int64_t rested_ns           # last time it gave up its core, by waiting or in `give_way`
     cdef int64_t trim_due_ns
-    cdef int64_t free_buffer_bytes   # of the pool, for other threads to read
-    cdef Response scratch        # what native handlers fill, one request after another
+    cdef int64_t free_buffer_bytes   # of the pool; read by other threads
+    cdef Response scratch        # filled by native handlers, reused for every request
 
-    # From any thread.
+    # Called on any thread.
     cdef void post_response(self, uint64_t connection, Response* response) noexcept nogil
     cdef void adopt(self, int socket, int32_t listener, const Endpoint* client, const Endpoint* local) noexcept nogil
     cdef void post_close(self, uint64_t connection) noexcept nogil
     cdef void drain(self, int64_t deadline_ns) noexcept nogil
 
-    # The loop.
+    # The loop, on the processor's thread.
     cdef void loop(self) noexcept nogil
     cdef int64_t look_at_clock(self) noexcept nogil
     cdef int wait(self, epoll_event* events) noexcept nogil

@@ -1,28 +1,30 @@
-"""Processor: one thread, one epoll, a share of the connections, and no GIL from start to stop.
+"""Processor: one thread that runs an epoll loop for its share of the connections, without the GIL.
 
-A turn of a connection executes the frames that are buffered and receives more, until the connection is muted (a request
-is in a handler or a purgatory), its client does not read its answers, nothing is left, or its turn is over. The answers of
-all frames of a turn leave with one send. Nothing later on a connection is executed while a request of it is in flight or
-an answer is unsent, so that responses leave in the order of requests.
+A turn of a connection executes the buffered frames and receives more. It ends when the connection is muted (a request
+is in a handler or a purgatory), the client does not read its responses, no data is left, or the turn's budget is used
+up. The responses to all frames of a turn are sent together. While a request is in flight or a response is unsent, no
+later request of the connection is executed, so responses are in the order of requests.
 
-A muted connection keeps EPOLLIN until its socket becomes readable: the usual client waits for its answer, and muting it
-costs no system call. Only then is EPOLLIN dropped, and armed again when the connection goes on. EPOLLRDHUP stays until the
-client closes its side: requests that are taken up later say so (`peer_closed`), for what they are worth to the group coordinator.
+A muted connection keeps EPOLLIN until its socket becomes readable: most clients wait for their response, and muting
+them then costs no system call. When it becomes readable, EPOLLIN is removed, and added again when the connection
+continues. EPOLLRDHUP stays until the client closes its side. Requests executed after that are marked (`peer_closed`),
+which the group coordinator uses.
 
-A connection whose frame needs memory while none is left (MemoryPool) is muted without EPOLLIN: the socket's own buffer
-fills, and its client waits. It goes on, in its order, when memory was granted to it.
+If no memory is left for a connection's frame (MemoryPool), the connection is muted without EPOLLIN: its socket buffer
+fills up, and its client waits. It continues, in the order of claims, when it is granted memory.
 
-An answer with `throttle_ms` mutes its connection from when it is queued to be sent: what the client sends meanwhile waits
-in its buffer or in the socket (KIP-219), while the answer, with the time in it, goes out.
+A response with `throttle_ms` mutes its connection from when it is queued. What the client sends meanwhile waits in the
+connection's buffer or in the socket (KIP-219), while the response, which contains the time, is sent.
 
-Bounds: a frame by `socket.request.max.bytes`, all of them by `queued.max.request.bytes`; a turn by TURN_BYTES and TURN_FRAMES; unsent answers by UNSENT_PARTS and by not
-executing further; the request channel by its own. A frame that breaks a rule closes its connection with one WARN.
+Bounds: `socket.request.max.bytes` per frame and `queued.max.request.bytes` for all of them; TURN_BYTES and TURN_FRAMES
+per turn; UNSENT_PARTS unsent parts, above which nothing more is executed; the request channel has its own bound. A
+frame that violates the protocol closes its connection, with one WARN line.
 
-Stopping: while it drains, nothing new is executed, and a connection is closed as soon as it has nothing in flight and
-nothing unsent; the loop ends with the last one, or at the deadline.
+Stopping: while the processor drains, it executes nothing new, and closes each connection that has nothing in flight and
+nothing unsent. The loop ends with the last connection, or at the deadline.
 
-Concurrency: all state belongs to the loop's thread, except the inbox (its own lock), the counters (atomic stores) and
-`draining`. Nothing here waits for a lock that is held across a system call, nor for the GIL.
+Concurrency: all state belongs to the loop's thread, except the inbox (own lock), the counters (atomic stores) and
+`draining`. Nothing here waits for the GIL or for a lock that is held across a system call.
 """
 
 from libc.errno cimport errno
@@ -84,11 +86,11 @@ cdef enum:
     UNSENT_PARTS = 256
     LONGEST_WAIT_MS = 60000
     STRETCH_NS = 250000          # of work, after which a processor yields its core
-    REST_NS = 20000              # a wait of this length has let others run
+    REST_NS = 20000              # a wait of this length counts as yielding
     NANOSECONDS_PER_MS = 1000000
 
 
-# Until there is authentication, everybody is this one (KafkaPrincipal.ANONYMOUS).
+# Without authentication, this is the principal of every connection (KafkaPrincipal.ANONYMOUS).
 cdef const char* ANONYMOUS_USER = b"ANONYMOUS"
 
 cdef enum:
@@ -96,7 +98,7 @@ cdef enum:
 
 
 cdef class Processor:
-    """One of `num.network.threads`."""
+    """One of the `num.network.threads` processors."""
 
     def __cinit__(self):
         self.selector.epoll = -1
@@ -135,11 +137,11 @@ cdef class Processor:
         response_free(&self.scratch)
 
     def run(self) -> None:
-        """The thread's whole life."""
+        """Runs the processor. It is the body of its thread."""
         with nogil:
             self.loop()
 
-    # --- from any thread -------------------------------------------------------------------------------------------
+    # --- called on any thread --------------------------------------------------------------------------------------
 
     cdef void post_response(self, uint64_t connection, Response* response) noexcept nogil:
         cdef ProcessorMessage* message = message_new(MESSAGE_RESPONSE, connection)
@@ -198,10 +200,10 @@ cdef class Processor:
         self.close_everything()
 
     cdef void give_way(self) noexcept nogil:
-        """Lets other threads run after a stretch without rest.
+        """Yields the core after STRETCH_NS of work.
 
-        The scheduler changes threads at its ticks only, several milliseconds apart. Processors that compete for a core
-        would each run for that long, while the connections of the others wait.
+        The scheduler switches threads only at its ticks, several milliseconds apart. Without yielding, processors that
+        share a core would each run for that long, while the connections of the others wait.
         """
         if self.clock_ns - self.rested_ns >= STRETCH_NS:
             sched_yield()
@@ -212,7 +214,7 @@ cdef class Processor:
         return self.clock_ns
 
     cdef int wait(self, epoll_event* events) noexcept nogil:
-        # Whatever was done since the clock was last looked at took no time worth a look.
+        # The last clock reading is recent enough: the work since then is negligible.
         cdef int64_t started_ns = self.clock_ns if self.clock_ns else self.look_at_clock()
         cdef int timeout_ms = self.wait_timeout_ms(started_ns)
         cdef int ready
@@ -300,7 +302,7 @@ cdef class Processor:
                 self.serve(connection)
 
     cdef void register(self, ProcessorMessage* message) noexcept nogil:
-        """Makes a connection of an accepted socket, which `message` gives up when that works out."""
+        """Creates the connection of an accepted socket. On success it takes the socket out of `message`."""
         cdef ByteStream* stream = NULL
         cdef Connection* connection
         if not atomic_load_32(&self.draining):
@@ -333,7 +335,7 @@ cdef class Processor:
         self.shake_hands(connection)
 
     cdef void serve_ready(self) noexcept nogil:
-        """One turn for each connection that was ready when this began."""
+        """Serves one turn of each connection that was ready at the start of the call."""
         cdef int32_t turns = self.table.ready.count
         while turns > 0 and self.table.ready.first != NULL:
             self.serve(self.table.ready.first)
@@ -347,7 +349,7 @@ cdef class Processor:
             table_list(&self.table, connection, LISTED_READY)
 
     cdef void resume_granted(self) noexcept nogil:
-        """Lets those go on that memory was granted to: the first ones, as claims are granted in the order of the list."""
+        """Resumes connections whose claims were granted. Claims are granted in the order of the list."""
         cdef Connection* connection = self.table.starved.first
         while connection != NULL and is_granted(&connection.claim):
             table_unlist(&self.table, connection)
@@ -355,7 +357,7 @@ cdef class Processor:
             connection = self.table.starved.first
 
     cdef void resume_throttled(self) noexcept nogil:
-        """Lets those go on whose time of being throttled is over."""
+        """Resumes connections whose throttle time is over."""
         cdef Connection* connection = throttle_first(&self.throttled)
         while connection != NULL and connection.throttled_until_ns <= self.now_ns:
             throttle_remove(&self.throttled, connection)
@@ -375,8 +377,8 @@ cdef class Processor:
         if self.limits.max_idle_ns <= 0:
             return
         while connection != NULL and connection.last_active_ns + self.limits.max_idle_ns <= self.now_ns:
-            # Who waits for a handler, for room or for memory is not idle: we are. Who is throttled is (KIP-219), as it may
-            # be gone: nothing is read of it, so that its end is not noticed, and it may be throttled for days.
+            # A connection that waits for a handler, for room or for memory is not idle. A throttled one is (KIP-219):
+            # it is not read, so its end is not noticed, and its throttle time may be days.
             if connection.in_flight or connection.listed != UNLISTED:
                 table_touch(&self.table, connection, self.now_ns)
             else:
@@ -385,7 +387,7 @@ cdef class Processor:
             connection = self.table.idle_first
 
     cdef void close_excess(self) noexcept nogil:
-        """When there are more than max.connections: the longest silent ones, but none of the protected listener."""
+        """Closes connections above max.connections, those idle for longest first, but not of the protected listener."""
         cdef Connection* connection = self.table.idle_first
         cdef Connection* following
         while connection != NULL and self.connection_quotas.is_exceeded():
@@ -398,7 +400,7 @@ cdef class Processor:
             connection = following
 
     cdef bint is_drained(self) noexcept nogil:
-        """Closes what has nothing in flight and nothing unsent; whether nothing else is left, or the time is over."""
+        """Closes connections without work. Returns whether none is left or the deadline has passed."""
         cdef Connection* connection = self.table.idle_first
         cdef Connection* following
         while connection != NULL:
@@ -417,7 +419,7 @@ cdef class Processor:
     # --- one connection's turn -------------------------------------------------------------------------------------
 
     cdef void serve(self, Connection* connection) noexcept nogil:
-        """One turn; where request time has quotas, what it takes is charged to the connection's next request."""
+        """Serves one turn. If request time has quotas, the time is charged to the connection's next request."""
         cdef int64_t started_ns
         if not self.quotas.is_enabled(QUOTA_REQUEST):
             self.take_turn(connection)
@@ -428,7 +430,7 @@ cdef class Processor:
             connection.network_ns += self.disk.monotonic_ns(self.disk.context) - started_ns - self.charged_ns
 
     cdef bint take_turn(self, Connection* connection) noexcept nogil:
-        """False when that was the end of the connection."""
+        """Runs one turn. Returns False if the connection was closed."""
         cdef int frames = TURN_FRAMES
         cdef int64_t received = 0
         cdef Progress progress
@@ -460,13 +462,13 @@ cdef class Processor:
         return True
 
     cdef bint receive(self, Connection* connection, int64_t* received_in_turn) noexcept nogil:
-        """One recv; False when the connection is of no use any more."""
+        """Calls recv once. Returns False if the connection must be closed."""
         cdef int64_t received
         cdef ReceiveStatus status = connection_receive(connection, &self.pool, &received)
         received_in_turn[0] += received
         if received > 0:
             count(&self.counters.bytes_in, received)
-            # The time of a short copy is not worth its measurement; it counts as local.
+            # For few bytes the clock is not read: the time to copy them then counts as local time.
             connection.received_ns = self.look_at_clock() if received >= MEASURED_BYTES else self.clock_ns
         if status == RECEIVE_FAILED:
             return False
@@ -475,7 +477,7 @@ cdef class Processor:
         elif status == RECEIVE_END:
             connection.ended = connection.peer_closed = True
         elif status == RECEIVE_DRAINED and (received == 0 or connection.expected_bytes <= RECEIVE_CHUNK):
-            # In the middle of a large frame the client is sending at this moment: it is worth asking once more.
+            # In a large frame, maybe_readable stays set: the client is still sending, so another recv is worthwhile.
             connection.maybe_readable = connection.stream.has_buffered(connection.stream)
         return True
 
@@ -514,7 +516,7 @@ cdef class Processor:
         return PROGRESS_PAUSED
 
     cdef bint execute(self, Connection* connection, uint8_t* frame, size_t size) noexcept nogil:
-        """One request; False when it closed the connection."""
+        """Executes one request. Returns False if the connection was closed."""
         cdef NativeRequest request
         cdef Disposition disposition
         if not read_request_header(frame, size, self.dispatch.entries, &request):
@@ -563,14 +565,14 @@ cdef class Processor:
         if request.started_ns and disposition != TO_HANDLER:
             self.charged_ns += self.disk.monotonic_ns(self.disk.context) - request.started_ns
         if disposition != RESPONDED:
-            # What was said of an answer that is none must not hold for the next one, which is another connection's.
+            # Reset the scratch response: the next request may be of another connection.
             if self.scratch.count:
                 response_free(&self.scratch)
             response_reset(&self.scratch)
         return disposition
 
     cdef bint hand_over(self, Connection* connection, const NativeRequest* request) noexcept nogil:
-        """To the request channel, or to the list of those that wait for room in it."""
+        """Pushes the request to the request channel. If that is full, adds the connection to the stalled list."""
         cdef Admission admission = self.channel.push(request, &connection.client, &connection.local)
         if admission == ADMITTED:
             connection.in_flight = True
@@ -582,7 +584,7 @@ cdef class Processor:
         return True
 
     cdef bint enqueue(self, Connection* connection, Response* response) noexcept nogil:
-        """Puts an answer behind those that wait to be sent; False when the connection had to be closed."""
+        """Queues a response to be sent. Returns False if the connection was closed."""
         cdef bint sendable = True
         cdef int64_t before = connection.bytes_enqueued
         if response.throttle_ms > 0:
@@ -604,7 +606,7 @@ cdef class Processor:
         return sendable
 
     cdef bint flush(self, Connection* connection) noexcept nogil:
-        """Sends what it can; False when that was the end of the connection."""
+        """Sends as much as possible. Returns False if the connection was closed."""
         cdef FlushStatus status
         cdef int64_t sent
         if has_unsent(connection):
@@ -624,18 +626,18 @@ cdef class Processor:
         return True
 
     cdef void answered(self, Connection* connection, const Response* response) noexcept nogil:
-        """Notes when a request that was in flight was worked on."""
+        """Records the times of a request that was in flight."""
         cdef RequestTiming* timing = &connection.timing
         timing.settled = True
         timing.completed_ns = max(response.completed_ns, timing.left_ns)
         if response.begun_ns:
             timing.begun_ns = response.begun_ns
             timing.left_ns = response.left_ns if response.left_ns else timing.completed_ns
-        # Kafka reads nothing from a muted connection: what came meanwhile counts as received when it goes on.
+        # Kafka does not read from a muted connection, so bytes that came meanwhile count as received now.
         connection.received_ns = self.now_ns
 
     cdef void queue_timing(self, Connection* connection) noexcept nogil:
-        """The answer stands in its queue; one without bytes has gone already when nothing stands before it."""
+        """Queues the times of a response. One without bytes is complete if nothing is queued before it."""
         connection.timing.sending_ns = max(self.clock_ns, connection.timing.completed_ns)
         connection.timing.sent_at = connection.bytes_enqueued
         timings_push(&connection.timings, &connection.timing)
@@ -643,12 +645,12 @@ cdef class Processor:
             self.end_timings(connection, connection.bytes_sent)
 
     cdef void settle_timings(self, Connection* connection) noexcept nogil:
-        """What was executed in a row is done at this moment."""
+        """Sets the completion time of requests that were executed in a row."""
         if connection.timings.unsettled:
             timings_settle(&connection.timings, self.look_at_clock())
 
     cdef void end_timings(self, Connection* connection, int64_t bytes_sent) noexcept nogil:
-        """Counts the requests whose answers are among the first `bytes_sent` bytes of the connection."""
+        """Records the requests whose responses are within the first `bytes_sent` bytes of the connection."""
         cdef RequestTiming* timing
         self.settle_timings(connection)
         timing = timings_first(&connection.timings)
@@ -674,13 +676,13 @@ cdef class Processor:
             self.close(connection)
 
     cdef void refuse(self, Connection* connection, const char* rule, int64_t first, int64_t second) noexcept nogil:
-        """Closes the connection, after the answers to what came before."""
+        """Closes the connection after the responses to earlier requests."""
         report(self.channel, REPORT_WARN, b"Closing the connection of", &connection.client, rule, first, second)
         count(&self.counters.connections_refused, 1)
         connection.close_after_send = True
 
     cdef void arm(self, Connection* connection) noexcept nogil:
-        """Watches for what the connection waits for; see the module's remark on EPOLLIN of a muted one."""
+        """Sets the epoll interest of a connection. The module docstring describes EPOLLIN of muted connections."""
         if has_unsent(connection):
             self.set_interest(connection, connection.interest if connection.listed == LISTED_READY else EPOLLOUT)
         elif connection.ended or connection.listed == LISTED_STARVED or atomic_load_32(&self.draining):
@@ -691,14 +693,14 @@ cdef class Processor:
             self.set_interest(connection, EPOLLIN)
 
     cdef void set_interest(self, Connection* connection, uint32_t interest) noexcept nogil:
-        # A muted connection too shows when its client has closed it, and once.
+        # Watch for the client's close even while the connection is muted, but only until it has been reported.
         interest = interest & ~<uint32_t>EPOLLRDHUP if connection.peer_closed else interest | EPOLLRDHUP
         if connection.interest != interest:
             connection.interest = interest
             selector_modify(&self.selector, connection.stream.socket, connection.id, interest)
 
     cdef void close(self, Connection* connection) noexcept nogil:
-        # As in Kafka, answers that will never be sent end now.
+        # As in Kafka, responses that will not be sent end now.
         self.end_timings(connection, INT64_MAX)
         count(&self.listener_counters[connection.listener].closed, 1)
         self.connection_quotas.closed(connection.listener, &connection.client)

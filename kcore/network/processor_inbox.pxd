@@ -1,4 +1,4 @@
-"""What other threads hand to a processor."""
+"""Messages from other threads to a processor."""
 
 from libc.stdint cimport int32_t, uint64_t
 from kcore.network.endpoint cimport Endpoint
@@ -14,14 +14,14 @@ cdef extern from "<pthread.h>" nogil:
 cdef enum MessageKind:
     MESSAGE_RESPONSE = 0
     MESSAGE_ADOPT = 1            # a new connection, from the acceptor
-    MESSAGE_CLOSE = 2            # by an administrator
+    MESSAGE_CLOSE = 2            # requested by an administrator
 
 cdef struct ProcessorMessage:
     ProcessorMessage* next
     MessageKind kind
     uint64_t connection
     Response response            # of MESSAGE_RESPONSE
-    int socket                   # of MESSAGE_ADOPT, with what follows
+    int socket                   # this and the fields below are of MESSAGE_ADOPT
     int32_t listener
     Endpoint client
     Endpoint local
@@ -37,16 +37,16 @@ cdef struct Inbox:
 
 cdef bint inbox_init(Inbox* inbox) noexcept nogil
 cdef void inbox_free(Inbox* inbox) noexcept nogil
-# Names the calling thread as the one that reads: what it posts itself needs no wake-up.
+# Makes the calling thread the reader. Its own posts need no wake-up.
 cdef void inbox_set_reader(Inbox* inbox) noexcept nogil
 cdef ProcessorMessage* message_new(MessageKind kind, uint64_t connection) noexcept nogil
-# Gives up a message that nobody will read.
+# Frees a message and its contents.
 cdef void message_drop(ProcessorMessage* message) noexcept nogil
-# Takes the message over in any case; once the inbox is closed it is dropped.
+# Takes ownership of the message. After inbox_close it is dropped.
 cdef void inbox_post(Inbox* inbox, ProcessorMessage* message) noexcept nogil
-# Everything that is there, oldest first.
+# Returns all messages, oldest first, and empties the inbox.
 cdef ProcessorMessage* inbox_take(Inbox* inbox) noexcept nogil
 cdef bint inbox_is_empty(Inbox* inbox) noexcept nogil
 cdef void inbox_wake(Inbox* inbox) noexcept nogil
-# No message is taken in from now on; those that wait are dropped.
+# Drops the messages in the inbox, and all that are posted later.
 cdef void inbox_close(Inbox* inbox) noexcept nogil

@@ -1,9 +1,9 @@
-"""The queue into a processor: responses of handlers and purgatories, connections from the acceptor.
+"""The inbox of a processor: responses of handlers and purgatories, and connections from the acceptor.
 
-The eventfd is written only when the queue was empty and the poster is not the processor itself, which looks into its
-inbox before it waits: a produce that completes a long poll on the same processor costs no system call.
+The eventfd is written only if the inbox was empty and the caller is not the processor itself, which checks its inbox
+before it waits. So a produce that completes a long poll on the same processor costs no system call.
 
-Concurrency: one lock, held for a few instructions, never with the GIL or another lock taken under it.
+Concurrency: one lock, held for a few instructions. Neither the GIL nor another lock is taken under it.
 """
 
 from libc.stdint cimport uint64_t

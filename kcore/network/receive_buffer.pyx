@@ -1,11 +1,11 @@
-"""A processor's stock of receive buffers.
+"""A processor's pool of receive buffers.
 
-A page that was never touched costs several times the copy into it, so buffers are reused, the last one returned first.
-The stock keeps at most `max_free_bytes` of free ones, and what lies unused from one trim to the next goes back to the
-system page by page: the C library alone would keep most of it.
+The first access to a page costs several times the copy into it, so buffers are reused, last in, first out. The pool
+keeps at most `max_free_bytes` of free buffers. Buffers that stay unused from one trim to the next are returned to the
+system page by page: the C library alone would keep most of them.
 
-Reservations: a buffer of more than UNCOUNTED_BYTES counts in the server's MemoryPool while it is taken, with its capacity;
-a free one does not. It belongs to one thread and has no lock.
+Reservations: a buffer of more than UNCOUNTED_BYTES counts with its capacity in the server's MemoryPool while it is in
+use. A pool belongs to one thread and has no lock.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uintptr_t
@@ -76,7 +76,7 @@ cdef void pool_give(BufferPool* pool, uint8_t* buffer, size_t capacity) noexcept
 
 
 cdef void give_back(void* buffer, size_t capacity) noexcept nogil:
-    """Frees a buffer whose pages go back to the system, whatever the C library does with their addresses."""
+    """Frees a buffer and returns its pages to the system, even if the C library keeps their addresses."""
     cdef uintptr_t first = (<uintptr_t>buffer + PAGE - 1) & ~<uintptr_t>(PAGE - 1)
     cdef uintptr_t end = (<uintptr_t>buffer + capacity) & ~<uintptr_t>(PAGE - 1)
     if end > first:
@@ -85,7 +85,7 @@ cdef void give_back(void* buffer, size_t capacity) noexcept nogil:
 
 
 cdef void drop_free(BufferPool* pool, int size_class, int32_t count) noexcept nogil:
-    """Drops `count` of the free buffers of a class, those that were returned first, which are the coldest."""
+    """Drops the `count` free buffers of a class that have been unused for longest."""
     cdef FreeBuffers* buffers = &pool.classes[size_class]
     cdef void** link = &buffers.first
     cdef void* buffer

@@ -1,9 +1,9 @@
 """A request as a Python handler sees it.
 
-It is answered exactly once, from any thread. One that is dropped without an answer, because a handler failed, closes
-its connection: otherwise the connection would stay muted for ever.
+It is answered exactly once, from any thread. If it is deallocated without an answer, because a handler failed, its
+connection is closed: otherwise the connection would stay muted for ever.
 
-Until then a request of more than UNCOUNTED_BYTES counts in the server's MemoryPool, as its frame is in memory.
+Until it is answered, a request of more than UNCOUNTED_BYTES counts in the server's MemoryPool.
 """
 
 cimport cython
@@ -46,10 +46,11 @@ cdef class ResponseSink:
         return 0
 
 
-# A request that dies in a cycle of references, such as that of a traceback, still needs its sink and its memory pool.
+# A request in a garbage cycle, such as that of a traceback, still needs its sink and memory pool when it is
+# deallocated.
 @cython.no_gc_clear
 cdef class Request:
-    """One request of one connection; `frame` is the whole request without its length, `body` where its body begins."""
+    """One request of one connection. `frame` is the request without its length, `body` the position of its body."""
 
     def __dealloc__(self):
         if not self.answered and self.sink is not None:
@@ -65,7 +66,7 @@ cdef class Request:
 
     @property
     def local_host(self) -> str:
-        """The address on which this connection reached the broker: what it advertises when nothing else is said."""
+        """The local address of the connection. It is advertised if no other address is configured."""
         return endpoint_host(&self.local_endpoint)
 
     @property
@@ -73,27 +74,27 @@ cdef class Request:
         return self.local_endpoint.port
 
     def begin(self) -> None:
-        """A handler takes the request up: its time in the queue ends here."""
+        """Marks the start of the handler and the end of the queue time."""
         if self.sink is not None:
             self.begun_ns = self.sink.now_ns()
 
     def leave(self) -> None:
-        """The handler has done its part; what is not answered by now waits for something else."""
+        """Marks the end of the handler. If the request is not answered yet, it waits for another component."""
         if not self.answered and self.sink is not None:
             self.left_ns = self.sink.now_ns()
 
     def respond(self, payload: bytes | None, close: bool = False, throttle_ms: int = 0) -> None:
-        """Sends the response header and body without their length; None sends nothing (acks=0) and goes on.
+        """Sends a response header and body, given without their length. None sends nothing (acks=0).
 
-        `close` ends the connection afterwards; `throttle_ms` keeps it muted that long, for a quota was exceeded. The
-        memory of `payload` is copied.
+        With `close`, the connection is closed afterwards. With `throttle_ms`, it stays muted that long for a quota.
+        `payload` is copied. Raises RuntimeError if the request was answered already.
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of API key {self.api_key} was answered twice")
         self.answer(payload, close, throttle_ms, 0)
 
     def respond_cut(self, payload: bytes, size_bytes: int) -> None:
-        """Sends the first bytes of a response, those of its length among them, and ends the connection: a fault."""
+        """Sends the first `size_bytes` of a response, its length included, and closes the connection. For faults."""
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of API key {self.api_key} was answered twice")
         if size_bytes < 1:

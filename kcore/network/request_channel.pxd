@@ -10,14 +10,14 @@ from kcore.purgatory.handler_event cimport HandlerEvent, HandlerEventSink
 
 cdef enum:
     MAX_WAKEUPS = 256
-    ROUSE_MS = 2                 # a request waits for the handler at work for so long, while others are idle
+    ROUSE_MS = 2                 # how long a request waits for a busy handler while others are idle
 
 cdef enum Admission:
     ADMITTED = 0
-    CHANNEL_FULL = 1             # every registered wake-up descriptor is written once there is room again
+    CHANNEL_FULL = 1             # the registered wake-up descriptors are written once there is room again
     CHANNEL_CLOSED = 2
 
-# What one visit of a handler thread takes away.
+# What a handler thread takes from the channel at once.
 cdef struct Haul:
     QueuedRequest* requests
     HandlerEvent* events
@@ -35,12 +35,12 @@ cdef class RequestChannel(HandlerEventSink):
     cdef int64_t queued          # written under the lock; processors read it without
     cdef int64_t max_queued
     cdef int32_t waiting
-    cdef int32_t working         # handlers that have taken requests in this turn and are not back
-    cdef int64_t turn            # the next one begins when those at work are written off
-    cdef bint called             # a handler was woken and has not come yet
-    cdef int64_t taken_ns        # when requests were last taken
-    cdef int64_t roused_ns       # when those at work were last written off
-    cdef int64_t idle_ns         # that handler threads have waited, all together
+    cdef int32_t working         # handlers that have taken requests in this turn and not returned
+    cdef int64_t turn            # incremented when the working handlers are written off
+    cdef bint called             # a handler was woken and has not arrived yet
+    cdef int64_t taken_ns        # last time that requests were taken
+    cdef int64_t roused_ns       # last time that the working handlers were written off
+    cdef int64_t idle_ns         # total waiting time of all handler threads
     cdef bint starved
     cdef bint is_closed
     cdef int[256] wakeups
@@ -50,11 +50,11 @@ cdef class RequestChannel(HandlerEventSink):
 
     cdef void attach(self, ResponseSink sink)
     cdef bint add_wakeup(self, int descriptor) noexcept nogil
-    # Copies the request's frame, which is charged to the memory pool; never blocks.
+    # Copies the request's frame and charges it to the memory pool. Never blocks.
     cdef Admission push(self, const NativeRequest* request, const Endpoint* client,
                         const Endpoint* local) noexcept nogil
     cdef bint has_room(self) noexcept nogil
-    # Whether a request waits: whoever pushed it looks again, with `rouse`, in ROUSE_MS.
+    # Whether a request is waiting for a busy handler. The pusher must then call `rouse` after ROUSE_MS.
     cdef bint has_patient_requests(self) noexcept nogil
     cdef void rouse(self) noexcept nogil
     cdef void call_handler(self) noexcept nogil

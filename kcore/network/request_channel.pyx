@@ -1,21 +1,22 @@
-"""RequestChannel: what the processors do not finish themselves waits here for a handler thread.
+"""RequestChannel: the queue of requests for handler threads, which the processors do not execute themselves.
 
-Bounds: `queued.max.requests` here; a processor is told that the channel is full and leaves the request in the connection's
-buffer, and is woken when there is room. `queued.max.request.bytes` bounds the MemoryPool, where a request counts from
-before it is whole until it is answered; whatever is whole is let in here, for its buffer can then be given up.
+Bounds: `queued.max.requests` bounds this queue. When it is full, a processor leaves the request in the connection's
+buffer, and is woken when there is room. `queued.max.request.bytes` bounds the MemoryPool, where a request counts before
+it is complete and until it is answered. Complete requests are always accepted here, so that their receive buffers can
+be released.
 
-Handlers run Python, one at a time: a second one that is woken while the first works only competes with it for the
-interpreter lock, which whoever gives it up for a moment takes again first, so that the other waits out the switch
-interval, again and again. So while a handler works others are left alone, and it takes what has come meanwhile when it
-is done. Should it not be back in ROUSE_MS, because it waits for a disk or has much to do, the processor whose request
-waits writes off those at work, as if nobody worked, and rouses another. One that knows that it will wait says so
-(`stand_aside`). Whoever was woken takes requests only once it has the interpreter, so that none waits in hands that can
-do nothing; and whoever is back, written off or roused, leaves requests alone while another works.
+Handlers run Python, one at a time. A second handler that is woken while the first one works only competes for the GIL.
+Whoever releases the GIL for a moment usually gets it back first, so the other waits for the switch interval again and
+again. Therefore, while a handler works, no other is woken, and the handler takes what has come meanwhile when it is
+done. If it has not returned after ROUSE_MS, because it waits for a disk or has much to do, the processor whose request
+waits writes off the working handlers, which starts a new turn, and wakes another. A handler that is going to wait calls
+`stand_aside`. A woken handler takes requests only after it has the GIL, so that no request waits with a thread that
+cannot run. A handler that comes back, written off or woken, leaves requests alone while another one works.
 
-Concurrency: the lock is held for a few instructions, always without the GIL. A handler takes its share of the whole
-queue with one acquisition of the GIL: all of it when it is the only one free, otherwise an equal part, so that a slow
-request does not hold up others while handlers stand idle. Events of native threads (expired timers, log lines) come
-before requests and are run inside `receive`; they are few and bounded by what made them.
+Concurrency: the lock is held for a few instructions, always without the GIL. A handler takes its share of the queue
+with one acquisition of the GIL: all of it if no other handler is free, otherwise an equal part, so that a slow request
+does not delay others while handlers are idle. Events of native threads (expired timers, log lines) have priority over
+requests and run inside `receive`. They are few; their sources bound them.
 """
 
 import time
@@ -45,7 +46,7 @@ cdef enum:
 
 
 cdef class RequestChannel(HandlerEventSink):
-    """One a server, shared by its processors, its timers and its handler threads."""
+    """The request channel of a server, shared by its processors, timers and handler threads."""
 
     def __cinit__(self, int64_t max_requests=500, int64_t max_bytes=-1):
         cdef pthread_condattr_t attributes
@@ -65,7 +66,7 @@ cdef class RequestChannel(HandlerEventSink):
         pthread_mutex_destroy(&self.lock)
 
     cdef void attach(self, ResponseSink sink):
-        """Names where requests are answered; one server a channel."""
+        """Sets the sink for responses. A channel serves only one server."""
         if self.sink is not None:
             raise ValueError("the request channel serves another socket server already")
         self.sink = sink
@@ -98,7 +99,7 @@ cdef class RequestChannel(HandlerEventSink):
         pthread_mutex_unlock(&self.lock)
         if admission != ADMITTED:
             return admission
-        # Copied outside the lock: several processors may overshoot the bound by one request each.
+        # Copied outside the lock: each processor may exceed the bound by one request.
         queued = queued_request_new(request, client, local)
         if queued == NULL:
             return CHANNEL_CLOSED
@@ -116,7 +117,7 @@ cdef class RequestChannel(HandlerEventSink):
         return ADMITTED
 
     cdef void call_handler(self) noexcept nogil:
-        """Wakes a handler, unless one that was woken is on its way; called with the lock held."""
+        """Wakes a handler, unless a woken one is on its way. The caller holds the lock."""
         if not self.called:
             self.called = True
             pthread_cond_signal(&self.available)
@@ -153,10 +154,10 @@ cdef class RequestChannel(HandlerEventSink):
     # --- handler threads -------------------------------------------------------------------------------------------
 
     def receive(self, int32_t limit, int64_t timeout_ms, int64_t finished_turn=NO_TURN) -> list[Request]:
-        """At most `limit` requests, as soon as there is one; none after `timeout_ms`, or once the channel is closed.
+        """Waits for requests and returns up to `limit`. Returns none after `timeout_ms` or if the channel is closed.
 
-        `finished_turn` is the `turn` of what the caller received before and is done with. Runs what native threads left
-        to be done in Python before it hands out requests.
+        `finished_turn` is the `turn` of the requests that the caller received before and has finished. Events of native
+        threads run here, before requests are returned.
         """
         cdef Haul haul
         cdef int64_t deadline_ns = <int64_t>time.monotonic_ns() + timeout_ms * 1000000
@@ -179,7 +180,7 @@ cdef class RequestChannel(HandlerEventSink):
         return requests
 
     def leave(self, int64_t finished_turn) -> None:
-        """The caller is done with what it received in this turn, and receives no more."""
+        """Reports that the caller has finished the requests of this turn and will receive no more."""
         with nogil:
             pthread_mutex_lock(&self.lock)
             self.finish(finished_turn)
@@ -188,7 +189,7 @@ cdef class RequestChannel(HandlerEventSink):
             pthread_mutex_unlock(&self.lock)
 
     def stand_aside(self) -> bool:
-        """A handler at work is going to wait for something, and need not be waited for; whether it is to come back."""
+        """Reports that a working handler is going to wait. If this returns True, it must call `come_back`."""
         cdef bint was_working
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -200,23 +201,23 @@ cdef class RequestChannel(HandlerEventSink):
         return was_working
 
     def come_back(self) -> None:
-        """The handler that stood aside goes on."""
+        """Reports that a handler continues after `stand_aside`."""
         with nogil:
             pthread_mutex_lock(&self.lock)
             self.working += 1
             pthread_mutex_unlock(&self.lock)
 
     cdef void finish(self, int64_t turn) noexcept nogil:
-        """A handler is back; one that was written off is not counted any more. Called with the lock held."""
+        """Counts a handler as returned, unless it was written off. The caller holds the lock."""
         if turn == self.turn and self.working > 0:
             self.working -= 1
 
     cdef bint has_work(self) noexcept nogil:
-        """Whether there is something to do that no handler at work will do; called with the lock held."""
+        """Whether there are events, or requests that no working handler will take. The caller holds the lock."""
         return self.first_event != NULL or (self.first != NULL and self.working == 0)
 
     cdef bint wait(self, int32_t limit, int64_t deadline_ns, int64_t finished_turn, Haul* haul) noexcept nogil:
-        """Takes what there is to do; if there is nothing, waits, and answers True with nothing taken."""
+        """Takes work. If there is none, waits instead and returns True without taking anything."""
         cdef timespec deadline
         cdef int64_t began_ns
         cdef bint has_waited = False
@@ -243,7 +244,7 @@ cdef class RequestChannel(HandlerEventSink):
         return has_waited
 
     cdef void take_after_waiting(self, int32_t limit, Haul* haul) noexcept nogil:
-        """Takes what is still to be done, once this handler has the interpreter."""
+        """Takes the work that is left, after this handler has got the GIL."""
         pthread_mutex_lock(&self.lock)
         if self.has_work():
             self.take(limit, haul)
@@ -252,7 +253,7 @@ cdef class RequestChannel(HandlerEventSink):
         pthread_mutex_unlock(&self.lock)
 
     cdef void take(self, int32_t limit, Haul* haul) noexcept nogil:
-        """Events, or requests when there are none; called with the lock held."""
+        """Takes all events, or requests if there are none. The caller holds the lock."""
         self.called = False
         haul.events = self.first_event
         self.first_event = self.last_event = NULL
@@ -260,7 +261,7 @@ cdef class RequestChannel(HandlerEventSink):
             self.take_requests(limit, haul)
 
     cdef void take_requests(self, int32_t limit, Haul* haul) noexcept nogil:
-        """This handler's share, oldest first; called with the lock held."""
+        """Takes this handler's share of the requests, oldest first. The caller holds the lock."""
         cdef int64_t share = (self.queued + self.waiting) // (self.waiting + 1)
         cdef QueuedRequest* last = NULL
         haul.requests = self.first
@@ -288,9 +289,9 @@ cdef class RequestChannel(HandlerEventSink):
     # --- administration --------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wakes every handler thread; from now on `receive` answers nothing and nothing is taken in.
+        """Closes the channel and wakes every handler thread. `receive` and `push` then do nothing.
 
-        Requests that were waiting are dropped with their connections, events are dropped.
+        Waiting requests are dropped and their connections closed. Waiting events are dropped.
         """
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -311,7 +312,7 @@ cdef class RequestChannel(HandlerEventSink):
 
     @property
     def depth(self) -> int:
-        """Requests that wait for a handler (Kafka's RequestQueueSize)."""
+        """Number of requests that wait for a handler (Kafka's RequestQueueSize)."""
         cdef int64_t queued
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -321,11 +322,11 @@ cdef class RequestChannel(HandlerEventSink):
 
     @property
     def handler_idle_ns(self) -> int:
-        """How long handler threads have waited for something to do, all together."""
+        """Total time in nanoseconds that handler threads have waited for work."""
         return atomic_load_64(&self.idle_ns)
 
     def discard(self) -> None:
-        """Drops whatever is queued."""
+        """Drops all queued requests and events."""
         cdef Haul haul
         cdef HandlerEvent* event
         haul.requests = NULL

@@ -21,7 +21,7 @@ cdef inline void skip_tagged_fields(Cursor* cursor) noexcept nogil:
 
 cdef inline bint read_request_header(uint8_t* frame, size_t size, const DispatchEntry* entries,
                                      NativeRequest* request) noexcept nogil:
-    """Fills in the header's fields of `request`; False when the frame does not hold a whole header."""
+    """Sets the header fields of `request`. Returns False if the frame has no complete header."""
     cdef Cursor cursor = cursor_over(frame, size)
     cdef int16_t client_id_size
     request.frame = frame

@@ -1,4 +1,4 @@
-"""What a processor leaves for the request log: a ring of the requests that it has finished lately."""
+"""The ring of finished requests that a processor writes for the request log."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from kcore.network.dispatch cimport NativeRequest
@@ -7,9 +7,9 @@ from kcore.network.request_timing cimport RequestTiming
 from kcore.platform.sync cimport atomic_load_32, atomic_load_64
 
 cdef enum:
-    CLIENT_ID_BYTES = 64         # of longer ids the beginning
+    CLIENT_ID_BYTES = 64         # longer ids are truncated
 
-# Who asks, as the log shows it. It belongs to the connection, as clients do not change their id.
+# The client as the log shows it. Kept per connection, since clients do not change their id.
 cdef struct RequestClient:
     int32_t id_size              # -1 for null
     uint8_t[64] id
@@ -24,14 +24,14 @@ cdef struct FinishedRequest:
 
 
 cdef class RequestRing:
-    """One a processor, which writes; one thread reads."""
+    """One per processor, which writes. One thread reads."""
     cdef FinishedRequest* entries
     cdef int64_t capacity
-    cdef int64_t written         # entries ever, by the processor
-    cdef int64_t taken           # by the reader
+    cdef int64_t written         # total number of entries written by the processor
+    cdef int64_t taken           # total number of entries taken by the reader
     cdef int64_t lost
     cdef int32_t takes_all
-    cdef int64_t slow_ns         # requests that took as long are taken in any case; 0: none
+    cdef int64_t slow_ns         # requests that took at least this long are always logged; 0: none
 
     cdef void put(self, const RequestTiming* timing, uint64_t connection, int32_t listener, const Endpoint* client,
                   const Endpoint* local, const RequestClient* name) noexcept nogil
@@ -48,5 +48,5 @@ cdef inline bint ring_wants(RequestRing ring, const RequestTiming* timing) noexc
     slow_ns = atomic_load_64(&ring.slow_ns)
     return slow_ns > 0 and timing.ended_ns - timing.received_ns >= slow_ns
 
-# Keeps the beginning of a request's client id.
+# Stores the client id of a request, truncated.
 cdef void note_client(RequestClient* name, const NativeRequest* request) noexcept nogil

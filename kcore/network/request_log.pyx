@@ -1,10 +1,11 @@
 """The ring between a processor, which finishes requests without the GIL, and the thread that writes the request log.
 
-Bounded: a ring has `kcli.request.log.queue.size` entries, made when the log is first turned on. What finds no room is
-counted and not logged: a request never waits for the log.
+Bounds: a ring has `kcli.request.log.queue.size` entries, allocated when the log is first enabled. Requests that do not
+fit are counted and not logged: no request waits for the log.
 
-Concurrency: one writer and one reader without a lock. The writer publishes an entry by raising `written`, the reader gives
-it back by raising `taken`. Memory is made once, before `takes_all` or `slow_ns` are first set, and stays.
+Concurrency: one writer and one reader, without a lock. The writer publishes an entry by incrementing `written`. The
+reader releases it by incrementing `taken`. The entries are allocated before `takes_all` or `slow_ns` is first set, and
+kept.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -49,7 +50,7 @@ cdef class RequestRing:
         count(&self.written, 1)
 
     def configure(self, int64_t capacity, bint takes_all, int64_t slow_ms) -> None:
-        """What to take from now on; `slow_ms` 0 takes no request for being slow. The first capacity stays."""
+        """Sets what to log. A `slow_ms` of 0 disables slow requests. Only the first call sets the capacity."""
         if self.entries == NULL:
             self.entries = <FinishedRequest*>calloc(<size_t>capacity, sizeof(FinishedRequest))
             if self.entries == NULL:
@@ -59,7 +60,7 @@ cdef class RequestRing:
         atomic_store_32(&self.takes_all, takes_all)
 
     def take(self) -> list[LoggedRequest]:
-        """Everything that was finished since the last time."""
+        """Returns the requests finished since the last call."""
         cdef list taken = []
         cdef int64_t written = atomic_load_64(&self.written)
         while self.taken < written:
@@ -69,12 +70,12 @@ cdef class RequestRing:
 
     @property
     def lost_requests(self) -> int:
-        """How many found no room so far."""
+        """Number of requests that did not fit into the ring."""
         return atomic_load_64(&self.lost)
 
 
 class LoggedRequest:
-    """One finished request: who asked what, how large it was, and how many milliseconds it was where."""
+    """One finished request: client, API, sizes in bytes, and times in milliseconds."""
 
     __slots__ = ("api_key", "api_version", "client", "client_id", "connection", "correlation_id", "listener", "local",
                  "local_ms", "queue_ms", "remote_ms", "request_bytes", "response_bytes", "response_queue_ms", "send_ms",
@@ -106,7 +107,7 @@ cdef object logged_request(const FinishedRequest* entry):
 
 
 cdef double milliseconds(int64_t duration_ns) noexcept:
-    """To the microsecond."""
+    """Converts to milliseconds with microsecond resolution. Negative durations become 0."""
     return max(<int64_t>0, duration_ns // 1000) / 1000.0
 
 

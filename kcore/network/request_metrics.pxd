@@ -1,4 +1,4 @@
-"""What is counted of requests (kafka.network's RequestMetrics)."""
+"""Request metrics (kafka.network.RequestMetrics)."""
 
 from libc.stdint cimport int16_t, int64_t
 from kcore.metrics.histogram cimport Histogram
@@ -17,14 +17,14 @@ cdef enum RequestTime:
 
 cdef enum:
     REQUEST_TIMES = 7
-    COUNTED_VERSIONS = 32        # higher ones are served by nobody, and counted in the sums only
+    COUNTED_VERSIONS = 32        # higher versions are not served, and only counted in the totals
     LOWEST_ERROR = -1            # UNKNOWN_SERVER_ERROR
     COUNTED_ERRORS = 160
 
-# One API, as one processor answered it. Times that are zero are not in `times`: they are what remains of `requests`.
+# One API on one processor. `times` omits times of zero: their number is `requests` minus the recorded ones.
 cdef struct ApiMetrics:
     int64_t requests
-    int64_t error_free           # of the native ones; handlers count their errors in RequestErrors
+    int64_t error_free           # native responses without error; handlers count in RequestErrors instead
     int64_t versions[32]
     Histogram times[7]
     Histogram request_bytes
@@ -32,14 +32,14 @@ cdef struct ApiMetrics:
 
 
 cdef class RequestMetrics:
-    """One a processor, which alone writes; anyone reads."""
-    cdef ApiMetrics* apis[128]   # made with the API's first request, there until the end
+    """One per processor, which is the only writer. Any thread reads."""
+    cdef ApiMetrics* apis[128]   # allocated by the first request of an API, freed at the end
 
     cdef void record(self, const RequestTiming* timing) noexcept nogil
 
 
 cdef class RequestErrors:
-    """One a server: how often each API answered with each error code. Any thread counts."""
+    """One per server: the number of responses per API and error code. Any thread counts."""
     cdef int64_t counts[128][160]
 
     cdef void add(self, int16_t api_key, int16_t error, int64_t amount) noexcept nogil

@@ -1,14 +1,15 @@
-"""RequestMetrics: how many requests of each API and version were answered, how long they were where, how large they were.
+"""RequestMetrics: numbers, times and sizes of the answered requests, by API and version.
 
-Kafka's definitions (kafka.network.RequestMetrics, RequestChannel.Request.updateRequestMetrics): RequestQueueTime is from
-the last byte received to the beginning of the work, LocalTime the work of the leader, RemoteTime what was waited for after
-it, ResponseQueueTime from the finished answer to the processor's taking it up, ResponseSendTime from there to its last
-byte; TotalTime is all of them. What a processor answers itself has neither remote nor response queue time.
+The times are defined as in Kafka (kafka.network.RequestMetrics, RequestChannel.Request.updateRequestMetrics).
+RequestQueueTime is from the last byte received to the start of the work. LocalTime is the work of the leader.
+RemoteTime is the wait after it. ResponseQueueTime is from the finished response to the processor taking it.
+ResponseSendTime is from there to the last byte sent. TotalTime is their sum. Requests that a processor answers itself
+have neither remote nor response queue time.
 
-Memory: an API costs some 3 KiB in a processor, from its first request on, and there are at most DISPATCH_SIZE of them.
+Memory: about 3 KiB per API and processor, from the API's first request on, for at most DISPATCH_SIZE APIs.
 
-Concurrency: a processor's RequestMetrics has one writer and needs no locked instruction. Errors are rare, and are counted by
-handlers, reapers and processors alike: with atomic additions.
+Concurrency: the RequestMetrics of a processor has one writer and needs no atomic additions. Errors are rare; handlers,
+reapers and processors all count them, with atomic additions.
 """
 
 from libc.stdint cimport int16_t, int64_t
@@ -63,7 +64,7 @@ cdef class RequestMetrics:
         histogram_record(&api.response_bytes, timing.response_bytes)
         if timing.native and not timing.has_error:
             count(&api.error_free, 1)
-        # Last, so that a reader never finds fewer requests than times.
+        # Last: a reader counts a request without times as one whose times are zero.
         count(&api.requests, 1)
 
 
@@ -74,20 +75,22 @@ cdef class RequestErrors:
             atomic_add_64(&self.counts[api_key][error - LOWEST_ERROR], amount)
 
     def count(self, int16_t api_key, int16_t error, int64_t amount) -> None:
-        """Counts an error code, 0 for none, that an API has answered with so many times."""
+        """Counts `amount` responses of an API with an error code, or with 0 for no error."""
         self.add(api_key, error, amount)
 
 
 class ApiTotals:
-    """One API over all processors: `requests`, `versions` {version: requests}, `errors` {code: times}, and histograms as
-    (counts, sum) with times in nanoseconds: `times` by the names in TIMES, `request_bytes`, `response_bytes`.
+    """The totals of one API over all processors.
+
+    `requests` is a number, `versions` {version: requests}, `errors` {code: responses}. Histograms are (counts, sum):
+    `times` by the names in TIMES, in nanoseconds, `request_bytes` and `response_bytes`.
     """
 
     __slots__ = ("errors", "request_bytes", "requests", "response_bytes", "times", "versions")
 
 
 def totals(list metrics not None, RequestErrors errors not None) -> dict[int, ApiTotals]:
-    """What the RequestMetrics of all processors and the server's RequestErrors say, by API key."""
+    """The totals of all processors' RequestMetrics and of the server's RequestErrors, by API key."""
     cdef dict found = {}
     cdef int key
     for key in range(DISPATCH_SIZE):
@@ -147,7 +150,7 @@ cdef dict error_totals(RequestErrors errors, int key, int64_t error_free):
 
 
 cdef tuple with_zeros(const Histogram* histogram, int64_t requests):
-    """(counts, sum); the requests that the histogram does not have took no time at all."""
+    """A histogram as (counts, sum). Requests that it has not recorded are counted in the first bucket."""
     cdef int i
     cdef int64_t recorded = 0
     cdef list counts = [histogram.counts[i] for i in range(HISTOGRAM_BUCKETS)]

@@ -1,10 +1,10 @@
-"""The queue of requests that a connection has answered and not yet sent the answers of.
+"""The queue of a connection's requests that are answered, but whose responses are not sent yet.
 
-Small requests come many at a time, and looking at the clock costs as much as everything else that is measured of one: those
-that a processor executes in a row share the time of the row.
+Small requests come in bursts, and reading the clock costs as much as all other measurements of a request. So the
+requests that a processor executes in a row share the time of the row.
 
-Bounded by what bounds the answers themselves: a connection with unsent answers executes nothing further. Concurrency:
-belongs to its processor.
+Bound: a connection with unsent responses executes nothing further. Concurrency: a queue belongs to its processor's
+thread.
 """
 
 from libc.stdint cimport int32_t, int64_t

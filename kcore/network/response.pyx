@@ -1,9 +1,9 @@
-"""The builder of responses: a few malloc'ed runs of bytes and the file ranges between them.
+"""Builds responses from malloc'ed byte runs and file ranges.
 
-Layout of what is sent: `length int32` (the network's), then the response header and body as the handler wrote them.
-A run grows in place up to MAX_GROWN_RUN; past that a new one is begun, so that long answers are never copied again.
+Layout: `length int32`, written by the network layer, then the response header and body as the handler wrote them. A run
+grows in place up to MAX_GROWN_RUN. Then a new run begins, so that long responses are not copied again.
 
-Concurrency: a response belongs to one thread at a time; handing it over is `SocketServer.respond`'s queue.
+Concurrency: a response belongs to one thread at a time. `SocketServer.respond` hands it over.
 """
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
@@ -46,7 +46,7 @@ cdef void response_free(Response* response) noexcept nogil:
 
 
 cdef ResponsePart* add_part(Response* response) noexcept nogil:
-    """A zeroed part at the end; NULL, and the response marked failed, without memory."""
+    """Appends a zeroed part. If memory is exhausted, marks the response as failed and returns NULL."""
     cdef int32_t capacity
     cdef ResponsePart* parts
     if response.count == response.capacity:
@@ -76,7 +76,7 @@ cdef ResponsePart* begin_run(Response* response, size_t capacity) noexcept nogil
 
 
 cdef ResponsePart* run_with_room(Response* response, size_t size) noexcept nogil:
-    """The last run, grown or begun so that `size` more bytes fit into it."""
+    """The last run, grown if needed, or a new one, with room for `size` more bytes."""
     cdef ResponsePart* part
     cdef uint8_t* grown
     cdef int64_t capacity
@@ -149,7 +149,7 @@ cdef bint response_seal(Response* response) noexcept nogil:
 
 
 cdef void cut_response(Response* response) noexcept nogil:
-    """Leaves the first `cut_bytes` of what would be sent."""
+    """Truncates the response to its first `cut_bytes`."""
     cdef int64_t left = response.cut_bytes
     cdef int32_t i
     for i in range(response.count):

@@ -1,10 +1,10 @@
-"""Selector: one epoll over the sockets of a processor and the eventfd of its inbox.
+"""Selector: one epoll for the sockets of a processor and the eventfd of its inbox.
 
-Where `kcli.network.spin.us` allows it, a wait first asks again and again: cheaper than the wake-up of a sleeping thread when
-an answer is near. It spins as long as it may after a wait that spinning would have caught, and ever less after longer ones,
-so that a processor with nothing to do does not keep a core busy.
+If `kcli.network.spin.us` allows it, a wait polls in a loop first. This costs less than waking a sleeping thread if an
+event is near. A wait that spinning would have covered sets the spin time to its maximum, and every longer wait halves
+it, so that an idle processor does not keep a core busy.
 
-Concurrency: belongs to its processor's thread.
+Concurrency: a selector belongs to its processor's thread.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""The server's side of the network, as native code sees it."""
+"""SocketServer for native code."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from kcore.network.acceptor cimport Acceptor
@@ -26,19 +26,19 @@ cdef class SocketServer(ResponseSink):
     cdef list threads
     cdef list factories
     cdef object acceptor_thread
-    cdef object resizing         # a lock: held while processors are added, and while it is said that no more may be
+    cdef object resizing         # a lock: held while processors are added, and while adding is disabled
     cdef int64_t max_request_bytes
     cdef int64_t max_idle_ns
     cdef int64_t spin_ns
     cdef int64_t free_buffer_limit
     cdef int64_t buffer_idle_ns
-    cdef void* reactor[256]      # Processor, by the number that a connection's id carries
+    cdef void* reactor[256]      # Processor, by the index in a connection's id
     cdef int32_t processor_count
     cdef int64_t open_connections
     cdef readonly RequestErrors errors
 
     cdef Processor add_processor(self)
 
-    # Queues a response for a connection from any thread, takes over its parts, unmutes the connection once it is
-    # queued; frees it silently when the connection is gone. Takes the processor's queue lock only.
+    # Queues a response for a connection, from any thread. Takes over its parts and unmutes the connection. If the
+    # connection is gone, frees the response. Takes only the lock of the processor's inbox.
     cdef void respond(self, uint64_t connection, Response* response) noexcept nogil

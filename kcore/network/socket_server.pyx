@@ -1,12 +1,13 @@
-"""SocketServer: listeners, one acceptor, N processors, and the way back for answers.
+"""SocketServer: listeners, one acceptor, N processors, and the return path of responses.
 
-Life: `start` binds and begins to serve; `stop_accepting` closes the listening sockets; `shutdown` lets the processors finish
-what is in flight, at most for its timeout, and ends them. Handler threads and purgatories must go on working until
-`shutdown` has returned, for it is their answers that it waits for; answers that come later are dropped.
+Life cycle: `start` binds and serves. `stop_accepting` closes the listening sockets. `shutdown` lets the processors
+finish requests in flight, up to its timeout, and ends them. Handler threads and purgatories must keep working until
+`shutdown` has returned, because it waits for their responses. Later responses are dropped.
 
-Concurrency: `respond` may be called from any thread, without the GIL, and `resize` from any with it. The rest belongs to
-the thread that runs the broker. A connection stays with the processor that got it, and its number carries that processor's:
-so processors are added while others work, and those that are too many get no new connections but live on.
+Concurrency: `respond` may be called from any thread without the GIL, and `resize` from any thread with it. Everything
+else belongs to the thread that runs the broker. A connection stays with its processor, whose index is part of the
+connection id. Therefore processors can be added while others work. Surplus processors get no new connections but keep
+running.
 """
 
 import threading
@@ -35,7 +36,7 @@ COUNTERS = (
 
 
 cdef class SocketServer(ResponseSink):
-    """`listeners` are (name, host, port); an empty host means every interface, port 0 lets the system choose."""
+    """`listeners` is a list of (name, host, port). An empty host means every interface, port 0 any free port."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ cdef class SocketServer(ResponseSink):
         self.acceptor.options.backlog = backlog
 
     cdef Processor add_processor(self):
-        """One more, which can be answered through from here on."""
+        """Creates one more processor. `respond` works for it from here on."""
         cdef int32_t index = self.processor_count
         cdef Processor processor = Processor(
             index, self.channel, self.dispatch, self.disk, self.quotas, self.connection_quotas, self.factories)
@@ -101,9 +102,9 @@ cdef class SocketServer(ResponseSink):
         return processor
 
     def resize(self, int count) -> None:
-        """How many processors get new connections from now on, as many as are wanted being made; ValueError beyond 256.
+        """Sets the number of processors that get new connections, and creates missing ones. ValueError beyond 256.
 
-        Does nothing once the server is shutting down.
+        It does nothing while the server is shutting down.
         """
         cdef Processor processor
         if not 0 < count <= MAX_PROCESSORS:
@@ -111,7 +112,7 @@ cdef class SocketServer(ResponseSink):
         with self.resizing:
             if self.acceptor_thread is None:
                 return
-            # Counted by their threads: a processor for which there was no thread gets the next one.
+            # Count threads, not processors: a processor whose thread could not be started gets one in the next call.
             while len(self.threads) < count:
                 index = len(self.threads)
                 processor = self.processors[index] if index < self.processor_count else self.add_processor()
@@ -131,7 +132,7 @@ cdef class SocketServer(ResponseSink):
         return self.disk.operations.monotonic_ns(self.disk.operations.context)
 
     def bind(self) -> None:
-        """Opens the listening sockets; clients may connect from here on and are served from `start` on."""
+        """Opens the listening sockets. Clients can connect from now on, and are served after `start`."""
         try:
             for name, host, port in self.listeners:
                 self.bound.append((name, host, self.acceptor.open(name, host, port)))
@@ -140,7 +141,7 @@ cdef class SocketServer(ResponseSink):
             raise
 
     def start(self) -> None:
-        """Binds, unless that is done, and serves. OSError names the listener that could not be opened."""
+        """Binds, if `bind` was not called, and serves. OSError names the listener that could not be opened."""
         if not self.bound:
             self.bind()
         for index, processor in enumerate(self.processors):
@@ -152,7 +153,7 @@ cdef class SocketServer(ResponseSink):
         return list(self.bound)
 
     def stop_accepting(self) -> None:
-        """Closes the listening sockets; connections that are open go on."""
+        """Closes the listening sockets. Open connections continue."""
         with self.resizing:
             thread, self.acceptor_thread = self.acceptor_thread, None
         if thread is not None:
@@ -161,7 +162,7 @@ cdef class SocketServer(ResponseSink):
         self.acceptor.close_sockets()
 
     def shutdown(self, timeout_ms: int = 5000) -> None:
-        """Answers what is in flight within `timeout_ms`, then closes every connection and ends the threads."""
+        """Finishes requests in flight within `timeout_ms`, then closes every connection and ends the threads."""
         cdef Processor processor
         cdef int64_t deadline_ns
         self.stop_accepting()
@@ -171,21 +172,21 @@ cdef class SocketServer(ResponseSink):
         for thread in self.threads:
             thread.join()
         self.threads = []
-        # A request that dies with this server in one cycle of references answers when the processors may be gone.
+        # Requests in a garbage cycle with this server may respond after the processors were deallocated.
         atomic_store_32(&self.processor_count, 0)
 
     def connection_count(self) -> int:
         return atomic_load_64(&self.open_connections)
 
     def close_connection(self, uint64_t connection) -> None:
-        """Closes one connection, if it still lives, without answering what it has in flight."""
+        """Closes one connection, if it is open. Requests in flight get no response."""
         cdef int processor = processor_of(connection)
         if processor < atomic_load_32(&self.processor_count):
             with nogil:
                 (<Processor>self.reactor[processor]).post_close(connection)
 
     def counters(self) -> dict[str, int]:
-        """Totals over all processors since the start, by the names in COUNTERS."""
+        """The totals of all processors since the start, by the names in COUNTERS."""
         cdef Processor processor
         totals = dict.fromkeys(COUNTERS, 0)
         for processor in self.processors:
@@ -194,17 +195,17 @@ cdef class SocketServer(ResponseSink):
         return totals
 
     def request_totals(self) -> dict[int, ApiTotals]:
-        """What was counted of requests, by API key."""
+        """The request metrics by API key."""
         cdef Processor processor
         return totals([processor.metrics for processor in self.processors], self.errors)
 
     def request_rings(self) -> list[RequestRing]:
-        """Where the processors leave finished requests for the request log."""
+        """The rings of finished requests for the request log, one per processor."""
         cdef Processor processor
         return [processor.log for processor in self.processors]
 
     def listener_connections(self) -> list[tuple[int, int, int, int]]:
-        """(listener, processor, connections opened, closed) for each pair, by their numbers."""
+        """(listener index, processor index, connections opened, connections closed) for each pair."""
         cdef Processor processor
         cdef int listener
         return [
@@ -215,7 +216,7 @@ cdef class SocketServer(ResponseSink):
         ]
 
     def free_buffer_bytes(self) -> int:
-        """What the processors hold of warm receive buffers that no connection uses."""
+        """The bytes of unused receive buffers in all processors."""
         cdef Processor processor
         cdef int64_t total = 0
         for processor in self.processors:
@@ -223,7 +224,7 @@ cdef class SocketServer(ResponseSink):
         return total
 
     def processor_idle_ns(self) -> list[int]:
-        """For each processor the nanoseconds spent waiting for something to do, the wait that is not over included."""
+        """Nanoseconds that each processor has waited for work, including the wait in progress."""
         cdef int64_t now_ns = self.now_ns()
         return [idle_ns(processor, now_ns) for processor in self.processors]
 

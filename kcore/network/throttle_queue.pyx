@@ -1,6 +1,6 @@
-"""A heap of throttled connections: each of them is muted, whatever arrives, until its time is over (KIP-219).
+"""A heap of throttled connections. Each of them is muted until its time is over, whatever it receives (KIP-219).
 
-At most all connections of the processor stand here. Belongs to its processor's thread; no lock.
+It has at most all connections of the processor, belongs to the processor's thread and has no lock.
 """
 
 from libc.stdint cimport int32_t, int64_t

@@ -1,8 +1,8 @@
-"""The face that plaintext and TLS share."""
+"""The interface of plaintext and TLS streams."""
 
 
 cdef class StreamFactory:
-    """Base of the factories; on its own it opens nothing."""
+    """Base class of stream factories. It opens no streams."""
 
     cdef ByteStream* open(self, int socket) noexcept nogil:
         return NULL

@@ -1,6 +1,6 @@
-"""PLAINTEXT: the socket's bytes as they are.
+"""PLAINTEXT: bytes are sent and received unchanged.
 
-SIGPIPE is not a concern of callers: `sendmsg` asks for none, and the threads that call `sendfile` block all signals.
+Callers need not handle SIGPIPE: `sendmsg` disables it, and the threads that call `sendfile` block all signals.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -43,7 +43,7 @@ cdef int64_t plaintext_writev(ByteStream* stream, iovec* parts, int count, bint 
     cdef msghdr message
     cdef ssize_t sent
     cdef int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (MSG_MORE if more else 0)
-    # Cleared as a whole: a struct made in Cython leaves the members that it does not name (address, control) undefined.
+    # memset is needed: Cython does not initialize members that it does not declare (address, control).
     memset(&message, 0, sizeof(message))
     message.msg_iov = parts
     message.msg_iovlen = <size_t>count
@@ -74,7 +74,7 @@ cdef void plaintext_close(ByteStream* stream) noexcept nogil:
 
 
 cdef class PlaintextFactory(StreamFactory):
-    """Streams of a PLAINTEXT listener; stateless."""
+    """Creates the streams of a PLAINTEXT listener. It has no state."""
 
     cdef ByteStream* open(self, int socket) noexcept nogil:
         cdef ByteStream* stream = <ByteStream*>calloc(1, sizeof(ByteStream))
