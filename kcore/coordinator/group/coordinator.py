@@ -344,7 +344,7 @@ class GroupCoordinator:
                 states += [(group.group_id, group.state, len(group.members)) for group in shard.groups.values()]
         return states
 
-    # --- what administrators see ------------------------------------------------------------------------------------
+    # --- listing and describing -------------------------------------------------------------------------------------
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> tuple[int, list[GroupListing]]:
         """ListGroups: this coordinator's groups in these states and of these types. Empty: all.

@@ -63,7 +63,7 @@ class Members:
         """All members."""
         return self._by_id.values()
 
-    # --- coming and going -------------------------------------------------------------------------------------------
+    # --- adding and removing ----------------------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
         """Adds a member. The first one becomes the leader."""

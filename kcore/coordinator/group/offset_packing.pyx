@@ -1,9 +1,9 @@
-"""Keys and values of committed offsets, packed natively: the records that are asked for most often by far.
+"""Packs keys and values of committed offsets natively, since these are the most frequent records.
 
     key    version int16 (1) | group string | topic string | partition int32
     value  version int16 (3) | offset int64 | leader epoch int32 | metadata string | commit timestamp int64
 
-Strings have a length of two bytes. `records.py` has the schema, with every other version; the codec makes the same bytes.
+Strings have a length of two bytes. `records.py` has the schema of all versions. The codec produces the same bytes.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -22,7 +22,7 @@ cdef enum:
 
 
 def pack_key(str group_id not None, str topic not None, int32_t partition) -> bytes:
-    """The key of a committed offset. Raises OverflowError for a name that is too long, UnicodeEncodeError for no text."""
+    """The key of a committed offset. Raises OverflowError for a name that is too long, UnicodeEncodeError if invalid."""
     cdef Py_ssize_t group_size, topic_size
     cdef const char* group = PyUnicode_AsUTF8AndSize(group_id, &group_size)
     cdef const char* name = PyUnicode_AsUTF8AndSize(topic, &topic_size)
@@ -38,7 +38,7 @@ def pack_key(str group_id not None, str topic not None, int32_t partition) -> by
 
 
 def pack_value(int64_t offset, int32_t leader_epoch, str metadata not None, int64_t commit_timestamp_ms) -> bytes:
-    """The value of an offset without an expiry of its own; raises as `pack_key`."""
+    """The value of an offset without an expiry. Raises the same errors as `pack_key`."""
     cdef Py_ssize_t size
     cdef const char* text = PyUnicode_AsUTF8AndSize(metadata, &size)
     check_size(size)

@@ -78,7 +78,7 @@ class Offsets:
         self._open_transactions: dict[str, set[int]] = {}  # group -> producer ids
         self.count = 0
 
-    # --- what stands in the log -------------------------------------------------------------------------------------
+    # --- records of the log -----------------------------------------------------------------------------------------
 
     def put(self, group_id: str, place: TopicPartition, committed: CommittedOffset) -> None:
         """Applies a commit."""
@@ -132,7 +132,7 @@ class Offsets:
         if not producers:
             del self._open_transactions[group_id]
 
-    # --- questions --------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------------------
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """All committed offsets of a group; empty for an unknown group."""

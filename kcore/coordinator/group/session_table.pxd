@@ -1,9 +1,9 @@
-"""Members of stable groups, as processors look them up for their heartbeats."""
+"""The sessions of stable groups, which processors use to answer heartbeats."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from kcore.platform.sync cimport pthread_mutex_t
 
-# What a heartbeat says, borrowed from its request; `instance_id` is NULL where there is none.
+# The fields of a heartbeat, borrowed from its request. `instance_id` is NULL if the request has none.
 cdef struct SignOfLife:
     const uint8_t* group_id
     int32_t group_id_size
@@ -17,11 +17,11 @@ cdef enum:
     NOT_HEARD_OF = -1
 
 cdef class SessionTable:
-    cdef pthread_mutex_t lock            # guards `groups`; under it nothing is taken
+    cdef pthread_mutex_t lock            # guards `groups`; no other lock is taken under it
     cdef void* groups
-    cdef int64_t ahead_ms                # of the system's monotonic clock
+    cdef int64_t ahead_ms                # offset to the system's monotonic clock
 
-    # Whether the coordinator would answer NONE; then the member counts as heard of at this time, or not at all at the time
-    # NOT_HEARD_OF. False says nothing: the coordinator has to be asked.
+    # Returns True if the answer is NONE, and extends the session to `now_ms`; with NOT_HEARD_OF it is not extended.
+    # False means that the coordinator must answer.
     cdef bint hear(self, const SignOfLife* sign, int64_t now_ms) noexcept nogil
     cdef int64_t clock_ms(self) noexcept nogil

@@ -1,14 +1,14 @@
-"""The members of stable groups with the time at which each was last heard of: what answers a heartbeat without Python.
+"""The members of stable groups with the time of each one's last heartbeat. It answers heartbeats without Python.
 
-A group stands here while it is Stable, as its shard has put it there, with its generation and its members; in that state a
-heartbeat of a member in that generation is answered NONE and changes nothing but the end of a session. The shard takes
-the group out before anybody is told of a change (`live_sessions.py`), and asks when members were heard of before it
-gives one up. So a heartbeat that is answered from here happened before the change, as if the shard's lock had been its.
+A shard publishes a group here, with its generation and members, while the group is Stable. In this state, a heartbeat
+of a member in that generation is answered NONE and only extends the member's session. The shard withdraws the group
+before any response shows a change (`live_sessions.py`), and reads the times of heartbeats before it ends a session. So
+a heartbeat that was answered here happened before the change, as if it had held the shard's lock.
 
-Whatever is not exactly so (another generation or instance, a group that rebalances or is not here) is for the shard to
-answer. A heartbeat keeps nothing; the table is as large as the groups that members keep.
+All other heartbeats (another generation or instance, a group that rebalances or is unknown) go to the shard. Heartbeats
+add no entries: the size of the table is that of the published groups.
 
-Concurrency: one mutex, held for two lookups or for the exchange of a pointer; never with the GIL, and nothing is taken
+Concurrency: one mutex, held for two lookups or for the exchange of a pointer. Neither the GIL nor another lock is taken
 under it.
 """
 
@@ -38,7 +38,7 @@ ctypedef unordered_map[string, StableGroup*] Groups
 
 
 cdef class SessionTable:
-    """One a coordinator. `start_ms` is the wall clock's time at which `now_ms` begins."""
+    """The sessions of a coordinator. `start_ms` is the wall-clock time at which `now_ms` starts."""
 
     def __cinit__(self, int64_t start_ms=0):
         pthread_mutex_init(&self.lock, NULL)
@@ -63,7 +63,7 @@ cdef class SessionTable:
         return <int64_t>now.tv_sec * 1000 + now.tv_nsec // 1000000 + self.ahead_ms
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970 as the wall clock had them at the start, of a clock that never goes back."""
+        """Milliseconds since the epoch by a monotonic clock that starts at `start_ms`."""
         return self.clock_ms()
 
     cdef bint hear(self, const SignOfLife* sign, int64_t now_ms) noexcept nogil:
@@ -75,12 +75,13 @@ cdef class SessionTable:
         pthread_mutex_unlock(&self.lock)
         return session != NULL
 
-    # --- Python's face ----------------------------------------------------------------------------------------------
+    # --- Python -----------------------------------------------------------------------------------------------------
 
     def publish(self, str group_id not None, int64_t owner, int32_t generation_id, members) -> None:
-        """From now on the heartbeats of these (member id, instance id or None) in this generation are answered here.
+        """Answers heartbeats of these members in this generation from now on. Replaces a published group of this name.
 
-        `owner` is a number of whoever may take the group out again. Nobody of them has been heard of yet.
+        `members` yields (member id, instance id or None). No times of heartbeats are known at first. `owner` is a
+        number that `withdraw` must repeat.
         """
         cdef string key = group_id.encode()
         cdef StableGroup* group = new StableGroup()
@@ -105,7 +106,7 @@ cdef class SessionTable:
             free_group(earlier)
 
     def withdraw(self, str group_id not None, int64_t owner) -> list[tuple[str, int]]:
-        """No heartbeat of the group is answered here any more; who was heard of, and when, since it was published."""
+        """Stops answering heartbeats of the group. Returns (member id, time of the last heartbeat) since `publish`."""
         cdef string key = group_id.encode()
         cdef StableGroup* group = NULL
         cdef Groups.iterator place
@@ -128,7 +129,7 @@ cdef class SessionTable:
         return heard
 
     def heard_ms(self, str group_id not None, str member_id not None) -> int | None:
-        """When a member was last heard of here; None if it was not, or is not here."""
+        """The time of a member's last heartbeat here. None if it had none, or is not in the table."""
         cdef string key = group_id.encode()
         cdef string member_key = member_id.encode()
         cdef int64_t found = NOT_HEARD_OF
@@ -147,7 +148,7 @@ cdef class SessionTable:
     def beat(
         self, str group_id not None, str member_id not None, str instance_id, int32_t generation_id, int64_t now_ms
     ) -> bool:
-        """A heartbeat as a processor gives it; whether it is answered here."""
+        """Handles a heartbeat as a processor does. Returns whether it was answered here."""
         cdef bytes group = group_id.encode()
         cdef bytes member = member_id.encode()
         cdef bytes instance = b"" if instance_id is None else instance_id.encode()
@@ -177,7 +178,7 @@ cdef void free_group(StableGroup* group) noexcept nogil:
 
 
 cdef Session* session_of(Groups* groups, const SignOfLife* sign) noexcept nogil:
-    """The session that this sign of life extends, or NULL; called with the table's lock held."""
+    """The session that a heartbeat extends, or NULL. The caller holds the table's lock."""
     cdef Groups.iterator place = groups.find(text(sign.group_id, sign.group_id_size))
     cdef unordered_map[string, Session].iterator member
     cdef Session* session
@@ -187,7 +188,7 @@ cdef Session* session_of(Groups* groups, const SignOfLife* sign) noexcept nogil:
     if member == dereference(place).second.members.end():
         return NULL
     session = &dereference(member).second
-    # A static member may leave its instance id out; one that names an instance must be it.
+    # A static member may omit its instance id. If it sends one, the id must match.
     if sign.instance_id != NULL and not (
             session.is_static and session.instance_id == text(sign.instance_id, sign.instance_id_size)):
         return NULL

@@ -76,7 +76,7 @@ class GroupShard:
         self._log: GroupLog | None = None
         self._timers: dict[tuple[str, tuple[str, ...]], TimerHandle] = {}
 
-    # --- life -------------------------------------------------------------------------------------------------------
+    # --- life cycle -------------------------------------------------------------------------------------------------
 
     def open(self, log: GroupLog, loaded: Replay) -> bool:
         """Starts to serve with the loaded state. False if the partition has moved to another broker meanwhile."""
@@ -285,7 +285,7 @@ class GroupShard:
             effects = [*effects, *classic.take_effects()]
         self._carry_out(classic, effects)
 
-    # --- what administrators see ------------------------------------------------------------------------------------
+    # --- listing and describing -------------------------------------------------------------------------------------
 
     def list_groups(self) -> tuple[int, list[GroupListing]]:
         """ListGroups: an error code and all groups."""

@@ -210,7 +210,7 @@ class Group(RebalancingGroup):
             member.assignment = event.assignments[member.member_id]
             self.end_waiting_for_sync(member, self._sync_success(member))
 
-    # --- living and leaving -----------------------------------------------------------------------------------------
+    # --- heartbeats, leaving and permissions ------------------------------------------------------------------------
 
     def heartbeat(
         self,
@@ -354,7 +354,7 @@ class Group(RebalancingGroup):
         else:
             self.remove_member(member, f"{member.name} was not heard of within its session timeout")
 
-    # --- beginning and end ------------------------------------------------------------------------------------------
+    # --- start and end ----------------------------------------------------------------------------------------------
 
     def restore(self, metadata: GroupMetadata, now_ms: int) -> list[Effect]:
         """Restores a new group from its record. The members' sessions start again.

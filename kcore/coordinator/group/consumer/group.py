@@ -98,7 +98,7 @@ class ConsumerGroup:
         self._hash_names = NO_NAMES
         self._hash_value = NO_TOPICS_HASH
 
-    # --- what there is ----------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------------------------
 
     @property
     def next_epoch(self) -> int:

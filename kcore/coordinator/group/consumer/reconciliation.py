@@ -1,10 +1,10 @@
 """A member's steps from its present assignment to its target (KIP-848, Kafka's `CurrentAssignmentBuilder`).
 
-    Stable --target of a newer epoch--> gives up first what the target takes away: unrevoked partitions, same epoch
-    unrevoked --says that it gave up--> the newest target, as if from Stable
-    nothing to give up                --> the target's epoch, with every partition that is free: Stable if that is all,
-                                          else unreleased partitions, until others gave theirs up
-    a subscription that changed       --> what it no longer subscribes to is revoked at once, in whatever epoch
+    Stable, and a target of a newer epoch  --> Unrevoked: same epoch; the member first revokes what the target takes
+    away Unrevoked, and the member has revoked  --> the newest target, as if from Stable nothing to revoke
+    --> the target's epoch, with every partition that is free: Stable if these are
+                                               all, else Unreleased until other members revoke theirs
+    a changed subscription, in any epoch   --> partitions of unsubscribed topics are revoked at once
 
 So no member gets a partition that another member may still use, and a member's epoch only changes when it has revoked
 all partitions that the new target takes away.
