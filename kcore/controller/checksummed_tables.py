@@ -1,15 +1,15 @@
-"""The tables of the embedded metadata store, with a checksum of each: no lost, changed or rewound row goes unnoticed.
+"""The tables of the embedded metadata store, each with a checksum that detects lost, changed and reverted rows.
 
-SQLite checks the structure of its file, not its content. The table `checksum` has for every other table the sum,
-modulo 2**64, of a 64-bit hash of each row (BLAKE2b of the table's name and the row). A sum does not depend on the order
-of rows, and follows an insertion or a deletion without reading other rows. It is written in the same transaction as the
-rows, so a page from before a transaction contradicts it. The row `format_version` confirms `PRAGMA user_version`, which
-nothing else protects.
+SQLite checks the structure of its file, but not its content. For every other table, the table `checksum` has the sum,
+modulo 2**64, of a 64-bit hash of each row (BLAKE2b of the table's name and the row). The sum does not depend on the
+order of rows, and can be updated for an insertion or a deletion without reading other rows. It is written in the same
+transaction as the rows, so it does not match a page from before a transaction. The row `format_version` protects
+`PRAGMA user_version`, which SQLite does not.
 
-Values must be stored as they are given: str for TEXT, int for INTEGER, float for REAL, bytes for BLOB. A conversion by
-SQLite would give the row that is read another hash.
+Values must have the type of their column: str for TEXT, int for INTEGER, float for REAL, bytes for BLOB. If SQLite
+converted a value, the row that is read would have another hash.
 
-Concurrency: the store's lock.
+Concurrency: the caller holds the store's lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Row: TypeAlias = tuple[Any, ...]
 
-# The columns of every table whose content is protected, in the order in which they are hashed.
+# The columns of every table with a checksum, in the order in which they are hashed.
 COLUMNS = {
     "cluster": ("cluster_id",),
     "counter": ("name", "value"),
@@ -42,24 +42,24 @@ MODULUS = 1 << 8 * HASH_BYTES
 
 
 class ContentDamagedError(Exception):
-    """What is read is not what was written; the message says in which table."""
+    """The content differs from what was written. The message names the table."""
 
 
 class ChecksummedTables:
-    """Reads and writes the rows; nothing else may change them. `commit` writes the checksums of changed tables."""
+    """Reads and writes the rows, which nothing else may change. `commit` writes the checksums of changed tables."""
 
     __slots__ = ("_changed", "_connection", "_sums")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._sums = dict.fromkeys(COLUMNS, 0)
-        # Of the open transaction.
+        # New checksums of the open transaction.
         self._changed: dict[str, int] = {}
 
     # --- the whole content ------------------------------------------------------------------------------------------
 
     def read_all(self) -> dict[str, list[Row]]:
-        """The rows of every table; their checksums are known from now on."""
+        """Returns the rows of every table, and computes their checksums."""
         content = {}
         for table, columns in COLUMNS.items():
             content[table] = rows = self._connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
@@ -67,7 +67,7 @@ class ChecksummedTables:
         return content
 
     def verify(self, format_version: int) -> None:
-        """Compares what `read_all` found with the checksums in the file; ContentDamagedError."""
+        """Compares the checksums of `read_all` with those in the file. Raises ContentDamagedError."""
         stored = dict(self._connection.execute(f"SELECT name, value FROM {CHECKSUM_TABLE}").fetchall())
         expected = {table: packed(value) for table, value in self._sums.items()}
         expected[FORMAT_ROW] = packed(format_version)
@@ -76,7 +76,7 @@ class ChecksummedTables:
                 raise ContentDamagedError(f"the checksum of {name} does not match its content")
 
     def create(self, format_version: int) -> None:
-        """Makes the checksums of what `read_all` found; of a new store those of empty tables. Inside a transaction."""
+        """Writes the checksums of `read_all`, or of empty tables for a new store. Call it in a transaction."""
         self._connection.execute(f"CREATE TABLE {CHECKSUM_TABLE} (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID")
         rows = [(FORMAT_ROW, packed(format_version)), *((table, packed(value)) for table, value in self._sums.items())]
         self._connection.executemany(f"INSERT INTO {CHECKSUM_TABLE} VALUES (?, ?)", rows)
@@ -94,7 +94,7 @@ class ChecksummedTables:
         self._add(table, sum_of(table, inserted))
 
     def delete(self, table: str, condition: str, arguments: Sequence[object]) -> None:
-        """Deletes the rows that meet a condition of SQL; there may be none."""
+        """Deletes the rows, if any, that match an SQL condition."""
         columns = ", ".join(COLUMNS[table])
         rows = self._connection.execute(f"SELECT {columns} FROM {table} WHERE {condition}", arguments).fetchall()
         if rows:
@@ -111,13 +111,13 @@ class ChecksummedTables:
         self._sums.update(self._changed)
 
     def roll_back(self) -> None:
-        """Ends a transaction that failed, where there is one."""
+        """Rolls back the open transaction, if any."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
 
 def sum_of(table: str, rows: Iterable[Row]) -> int:
-    """The sum of the hashes of rows. `ascii` writes every value with its type, the same in every version of Python."""
+    """The sum of the hashes of rows. The format `!a` includes the types and is the same in every Python version."""
     total = 0
     for row in rows:
         total += int.from_bytes(blake2b(f"{table}{row!a}".encode("ascii"), digest_size=HASH_BYTES).digest(), "big")
@@ -125,5 +125,5 @@ def sum_of(table: str, rows: Iterable[Row]) -> int:
 
 
 def packed(value: int) -> bytes:
-    """As the table has it; a version that damage made negative is a number like any other."""
+    """The value in the table's format. Damage may have made a format version negative; this is no error here."""
     return (value % MODULUS).to_bytes(HASH_BYTES, "big")

@@ -1,6 +1,6 @@
-"""IncrementalAlterConfigs' operations on the overrides of one resource (KIP-339). Pure.
+"""The operations of IncrementalAlterConfigs on the overrides of one resource (KIP-339). Pure.
 
-A list grows and shrinks item by item; where it is not overridden, what is changed is its present value.
+Operations on a list add and remove single items. Without an override, they change the current effective value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OPERATION_NAMES = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SU
 
 
 class ConfigOperation(Value):
-    """What is to be done to one name; `value` is None for DELETE only."""
+    """An operation on one configuration. `value` is None only for DELETE."""
 
     __slots__ = ("name", "operation", "value")
 
@@ -28,7 +28,7 @@ class ConfigOperation(Value):
 
 
 def check_operations(operations: Iterable[ConfigOperation]) -> None:
-    """InvalidRequestError for operations that no resource can be given: one name twice, values that are missing."""
+    """Raises InvalidRequestError for duplicate names, missing values and unknown operations."""
     listed = list(operations)
     if len({operation.name for operation in listed}) < len(listed):
         raise errors.InvalidRequestError("Error due to duplicate config keys")
@@ -45,7 +45,7 @@ def apply_operations(
     operations: Iterable[ConfigOperation],
     list_value: Callable[[ConfigOperation], Iterable[str]],
 ) -> dict[str, str]:
-    """The overrides after the operations. `list_value` gives the present items of a list, or raises for no list."""
+    """The overrides after the operations. `list_value` returns the current items, or raises if it is not a list."""
     changed = dict(overrides)
     for each in operations:
         if each.operation == DELETE:

@@ -1,11 +1,11 @@
-"""The controller: the one place where topics, leaders and ISRs change (Kafka's `QuorumController`).
+"""The controller: the only component that changes topics, leaders and ISRs (Kafka's `QuorumController`).
 
-It decides with the pure functions beside it and hands each decision to the `MetadataStore` as one transaction under its
-controller epoch; what the brokers learn, they learn from the store's subscription. It keeps nothing of its own but the
-epoch, so that a crash at any point loses nothing that was answered.
+It plans changes with pure functions, and writes each one to the `MetadataStore` as a transaction with its controller
+epoch. Brokers learn of changes through the store's subscription. The controller's only own state is the epoch, so a
+crash loses nothing that was answered.
 
-Concurrency: handler threads call it at once; its lock is held from the look at the image to the commit. It is never
-taken under a lock of the data plane.
+Concurrency: called by several handler threads. Its lock is held from reading the image to the commit. It is never taken
+under a lock of the data plane.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kcore.metadata.image import BrokerRegistration, MetadataImage, PartitionState, TopicImage
     from kcore.metadata.quota_entity import QuotaEntity
 
-    # Called with the partitions of each topic before anything is changed; raises what the topic is refused with.
+    # Called with the number of partitions of each topic before anything changes. Raises the error of the topic.
     ApplyQuota = Callable[[int], None]
     ConfigValidator = Callable[[Mapping[str, str]], object]
 
@@ -54,13 +54,14 @@ UNUSED = "Topic configurations without effect in this version"
 
 
 def unlimited(partitions: int) -> None:
-    """The quota of those who have none."""
+    """The quota of clients without a limit: does nothing."""
 
 
 class Controller:
-    """`validate_configs` raises ConfigException for overrides that a topic cannot have.
+    """The controller of a cluster.
 
-    `supported_features` are the lowest and highest level of each feature that this controller can lead a cluster at.
+    `validate_configs` raises ConfigException for invalid overrides of a topic. `supported_features` has the lowest and
+    highest level that this controller supports for each feature.
     """
 
     __slots__ = ("_config", "_epoch", "_lock", "_store", "_validate_configs", "supported_features")
@@ -90,17 +91,17 @@ class Controller:
         return self._store.image
 
     def start(self, broker_id: int) -> None:
-        """Takes office as the controller on a broker, and fences the one before."""
+        """Makes this the active controller on a broker, and fences the previous one."""
         with self._lock:
             self._epoch = self._store.claim_controller(broker_id)
 
     # Brokers and leaders
 
     def register_broker(self, registration: BrokerRegistration) -> BrokerRegistration:
-        """A broker has started: it is announced, and elected where nobody else leads; the answer has its broker epoch.
+        """Registers a started broker, and elects it for partitions without a live leader. The result has its epoch.
 
-        A partition that it led before gets a new leader epoch too, since it was away in between. Raises
-        UNSUPPORTED_VERSION when the cluster agreed on a feature that the broker does not know.
+        Partitions that it led before get a new leader epoch as well. Raises UnsupportedVersionError if the broker does
+        not support a finalized feature level.
         """
         with self._lock:
             check_finalized(self.image.features.items(), registration)
@@ -118,9 +119,9 @@ class Controller:
             return registered
 
     def unregister_broker(self, broker_id: int, broker_epoch: int) -> None:
-        """A broker is about to stop: others take over what they can, and it is gone from the metadata.
+        """Unregisters a stopping broker, after electing other leaders where possible.
 
-        What nobody can take over keeps its leader on paper: it will be the next one as well.
+        A partition without another in-sync replica keeps its leader in the metadata: it will lead again.
         """
         with self._lock:
             alive = frozenset(self.image.brokers) - {broker_id}
@@ -135,7 +136,7 @@ class Controller:
             self._store.unregister_broker(broker_id, broker_epoch)
 
     def fail_partitions(self, broker_id: int, partitions: Iterable[tuple[str, int]]) -> None:
-        """A broker lost the log directory of some partitions: others lead them now, or nobody."""
+        """Elects other leaders, or none, for partitions whose log directory failed on a broker."""
         with self._lock:
             image = self.image
             states = (image.partition(topic, partition) for topic, partition in partitions)
@@ -154,8 +155,10 @@ class Controller:
         return bool(parse_overrides({"unclean.leader.election.enable": override})["unclean.leader.election.enable"])
 
     def elect_leader(self, topic: str, partition: int, *, unclean: bool = False) -> None:
-        """Makes the preferred replica the leader, or, unclean, gives a partition without a leader one that may lack
-        records; ELECTION_NOT_NEEDED where that is so already."""
+        """Elects the preferred replica, or with `unclean` any live replica for a partition without a leader.
+
+        An unclean leader may lack records. Raises ElectionNotNeededError if there is nothing to elect.
+        """
         with self._lock:
             found = self.image.topics.get(topic)
             if found is None:
@@ -167,7 +170,7 @@ class Controller:
             self._store.update_partition_states(self._epoch, (elect(state, self.image.brokers),))
 
     def reassign_partition(self, topic: str, partition: int, replicas: Sequence[int] | None) -> None:
-        """Gives a partition other replicas, as far as that can be done at once; None ends a change under way."""
+        """Changes the replicas of a partition, if possible at once. None cancels a reassignment in progress."""
         from kcore.controller.reassignment import reassign
 
         with self._lock:
@@ -192,7 +195,7 @@ class Controller:
         partition_epoch: int,
         isr: Sequence[int],
     ) -> PartitionState:
-        """A leader's wish for another ISR (AlterPartition, KIP-497); the answer is the new state."""
+        """Changes the ISR as its leader requests (AlterPartition, KIP-497). Returns the new state."""
         with self._lock:
             state = self.image.partition(topic, partition)
             if state is None:
@@ -219,10 +222,9 @@ class Controller:
     def create_topics(
         self, topics: Iterable[NewTopic], validate_only: bool = False, apply_quota: ApplyQuota = unlimited
     ) -> list[TopicResult]:
-        """Creates the topics of a request in one transaction; a name that appears twice is not created.
+        """Creates the topics of a request in one transaction. Duplicate names are refused.
 
-        One transaction costs one copy of the image and one sync, however many topics there are. A topic that is refused
-        is left out of it.
+        The transaction needs one copy of the image and one sync for any number of topics. It omits refused topics.
         """
         requested = list(topics)
         counts: dict[str, int] = {}
@@ -243,7 +245,7 @@ class Controller:
     def _plan_topic(
         self, new: NewTopic, names: TopicNames, apply_quota: ApplyQuota
     ) -> tuple[TopicResult, Mapping[str, str]]:
-        """The topic and its overrides, or the error that it is refused with. Called under the lock."""
+        """The planned topic and its overrides, or its error. The caller holds the lock."""
         try:
             names.check(new.name)
             configs = self._checked_configs(new.configs)
@@ -257,7 +259,7 @@ class Controller:
     def _commit_topics(
         self, planned: list[tuple[TopicResult, Mapping[str, str]]]
     ) -> list[tuple[TopicResult, Mapping[str, str]]]:
-        """What became of the planned topics. Called under the lock."""
+        """Writes the planned topics. Returns their results. The caller holds the lock."""
         accepted = [(result.topic, configs) for result, configs in planned if result.topic is not None]
         try:
             if accepted:
@@ -267,19 +269,19 @@ class Controller:
         return planned
 
     def auto_create_topics(self, names: Iterable[str], apply_quota: ApplyQuota = unlimited) -> list[TopicResult]:
-        """Creates topics on first use: internal ones as they have to be, others with the broker's defaults."""
+        """Creates topics on first use: internal ones with required settings, others with the broker's defaults."""
         topics = (internal_topic(name, self._config) or NewTopic(name) for name in names)
         return self.create_topics(topics, apply_quota=apply_quota)
 
     def create_partitions(
         self, additions: Iterable[NewPartitions], validate_only: bool = False, apply_quota: ApplyQuota = unlimited
     ) -> list[TopicResult]:
-        """Adds partitions to topics, each topic in a transaction of its own, as many as one request may add."""
+        """Adds partitions to topics, one transaction per topic, up to MAX_PARTITIONS_PER_REQUEST altogether."""
         left = MAX_PARTITIONS_PER_REQUEST
         results = []
         for new in additions:
             try:
-                # How many partitions are added depends on how many there are: one lock covers the limit and the commit.
+                # The number of new partitions depends on the current one, so one lock covers the plan and the commit.
                 with self._lock:
                     states = plan_partitions(new, self.image, left)
                     left -= len(states)
@@ -294,7 +296,7 @@ class Controller:
     def delete_topics(
         self, names: Iterable[str] = (), topic_ids: Iterable[bytes] = (), apply_quota: ApplyQuota = unlimited
     ) -> list[TopicResult]:
-        """Deletes topics by name or id in one transaction; results come in the order of names, then ids."""
+        """Deletes topics by name or id in one transaction. Results are in the order of names, then ids."""
         with self._lock:
             image = self.image
             wanted: list[tuple[str, TopicImage | None, type[KafkaError]]] = [
@@ -318,7 +320,7 @@ class Controller:
         deleted: dict[bytes, TopicImage],
         apply_quota: ApplyQuota,
     ) -> TopicResult:
-        """Puts a topic into `deleted`, or gives the error that it is refused with. Called under the lock."""
+        """Adds a topic to `deleted`, or returns its error. The caller holds the lock."""
         try:
             if not self._config.flag("delete.topic.enable"):
                 raise errors.TopicDeletionDisabledError()
@@ -337,9 +339,9 @@ class Controller:
         change: Callable[[Mapping[str, str]], Mapping[str, str]],
         validate_only: bool = False,
     ) -> None:
-        """Replaces all overrides of a resource by what `change` makes of them; it raises for what cannot be.
+        """Replaces all overrides of a resource by the result of `change`, which raises KafkaError for invalid changes.
 
-        Nothing else comes between the look at the present ones and the commit.
+        The lock is held from reading the current overrides to the commit.
         """
         with self._lock:
             if resource_type == TOPIC_RESOURCE and name not in self.image.topics:
@@ -352,7 +354,7 @@ class Controller:
                 self._store.set_configs(self._epoch, resource_type, name, overrides)
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """The effective configuration of a topic: its overrides over the broker's defaults."""
+        """The effective configuration of a topic: its overrides and the broker's defaults."""
         return TopicConfig(self._config, self.image.topic_configs(topic))
 
     def _checked_configs(self, overrides: Mapping[str, str | None]) -> dict[str, str]:
@@ -373,7 +375,7 @@ class Controller:
             LOG.limited(WARN, "any", UNUSED, "%s: %s", UNUSED, ", ".join(unused))
 
     def finish_deletions(self, topic_ids: Collection[bytes] | None = None) -> None:
-        """Forgets deleted topics of which no log directory has anything left; None for all deleted topics."""
+        """Removes the records of deleted topics whose files are gone. None means all deleted topics."""
         with self._lock:
             deleted = self._store.deleted_topic_ids()
             topic_ids = deleted if topic_ids is None else deleted.intersection(topic_ids)
@@ -385,9 +387,9 @@ class Controller:
     def alter_client_quotas(
         self, alterations: Iterable[QuotaAlteration], validate_only: bool = False
     ) -> dict[QuotaEntity, KafkaError | None]:
-        """Sets and removes quotas, each entity in a transaction of its own; None for what was done.
+        """Sets and removes quotas, one transaction per entity. Returns each entity's error, or None.
 
-        An entity that stands twice is altered by its first alteration, and answered with an error, as in Kafka.
+        As in Kafka, an entity that is listed twice is altered by its first entry, and its result is an error.
         """
         from kcore.controller.quota_plan import duplicate_entity
 
@@ -405,7 +407,7 @@ class Controller:
     ) -> KafkaError | None:
         from kcore.controller.quota_plan import plan_quotas, resolves
 
-        # A lookup may take seconds, for which nobody else may have to wait.
+        # Outside the lock: resolving a name may take seconds.
         found = {name: resolves(name) for kind, name in entity.parts if kind == IP and name}
         try:
             with self._lock:
@@ -420,7 +422,7 @@ class Controller:
     # Features
 
     def finalize_first_levels(self) -> None:
-        """What a cluster begins with, where nobody has ever finalized anything."""
+        """Finalizes the initial feature levels of a cluster in which no feature was ever finalized."""
         with self._lock:
             for name, level in first_levels(self.image, self.supported_features):
                 self._store.set_features(self._epoch, {name: level})
@@ -428,7 +430,7 @@ class Controller:
     def update_features(
         self, updates: Iterable[FeatureUpdate], validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Finalizes features at other levels, each in a transaction of its own; None for what was done."""
+        """Finalizes feature levels, one transaction per feature. Returns each feature's error, or None."""
         results: dict[str, KafkaError | None] = {}
         with self._lock:
             for update in updates:
@@ -441,7 +443,7 @@ class Controller:
         return results
 
     def update_all_features(self, updates: Collection[FeatureUpdate], validate_only: bool = False) -> None:
-        """Finalizes features at other levels, all or none; raises the first error, in the words of Kafka 4."""
+        """Finalizes feature levels, all or none. Raises the first error, with Kafka 4's message."""
         with self._lock:
             for update in updates:
                 check_update(update, self.image, self.image.controller_id, self.supported_features)
@@ -449,7 +451,7 @@ class Controller:
             self._finalize(updates, validate_only)
 
     def _finalize(self, updates: Iterable[FeatureUpdate], validate_only: bool) -> None:
-        """What was checked, under the lock under which it was checked."""
+        """Writes checked updates. The caller has held the lock since the check."""
         current = self.image.features
         levels = {update.name: update.level for update in updates if update.level != current.get(update.name, 0)}
         if levels and not validate_only:
@@ -458,5 +460,5 @@ class Controller:
     # Producer ids
 
     def allocate_producer_ids(self) -> range:
-        """A block of producer ids for one broker (KIP-730)."""
+        """Allocates a block of producer ids (KIP-730)."""
         return self._store.allocate_producer_ids(self._epoch)

@@ -7,24 +7,25 @@ Tables, version 2 (`PRAGMA user_version`; `PRAGMA application_id` tells the file
     topic          topic_id (16 bytes), name
     partition      topic_id, partition -> leader, leader_epoch, partition_epoch, replicas, isr ("1,2,3")
     config         resource_type, resource_name, name -> value
-    client_quota   user, client_id, ip, name -> value: NULL for what the entity does not have, '' for its default
-    feature        name -> level: features that are finalized
-    deleted_topic  topic_id: topics whose directories may still have to be removed
+    client_quota   user, client_id, ip, name -> value: NULL if the entity lacks the type, '' for the default entity
+    feature        name -> level: finalized features
+    deleted_topic  topic_id: topics whose directories may not be removed yet
     checksum       name -> value: a checksum of the rows of each other table (`checksummed_tables.py`)
 
-Version 1 had no checksums: they are made when such a store is opened.
+Version 1 had no checksums. They are added when such a store is opened.
 
-Crash policy: a change is one SQL transaction with `synchronous=FULL`, answered after the fsync of its commit record,
-so that kill -9 or loss of power leaves the state before it or after it. The journal is a write-ahead log: one fsync a
-change instead of the three or four of a rollback journal. With `locking_mode=EXCLUSIVE` it needs no shared-memory file,
-whose mapping a full disk could turn into a SIGBUS; nobody else may open the file meanwhile, and the log directory's
-`.lock` forbids a second broker anyway. A damaged file is never repaired or replaced here: it is named, with what can be
-done. When the store is opened, SQLite checks the structure of the whole file (`PRAGMA integrity_check`), the rows are
-compared with their checksums, and a write-ahead log that a crash left is searched for damaged frames: a flipped bit is
-found before anything is served.
+Crash policy: a change is one SQL transaction with `synchronous=FULL`. It is answered after the fsync of its commit
+record, so a kill -9 or a power loss leaves the state before or after it. The journal is a write-ahead log, with one
+fsync per change instead of the three or four of a rollback journal. With `locking_mode=EXCLUSIVE` SQLite needs no
+shared-memory file, whose mapping could raise SIGBUS on a full disk. No other process may open the file meanwhile; the
+log directory's `.lock` excludes a second broker anyway.
 
-The data plane never comes here, and the file is the one thing that is stored without the disk table of
-`kcore.platform`: in-memory runs use `MemoryMetadataStore`.
+A damaged file is never repaired or replaced here: the error names it and the remedies. When the store is opened, SQLite
+checks the structure of the file (`PRAGMA integrity_check`), the rows are compared with their checksums, and a
+write-ahead log left by a crash is checked for damaged frames. So damage is found before the broker serves anything.
+
+The data plane does not use this store. Its file is the only one that does not go through the disk table of
+`kcore.platform`: runs in memory use `MemoryMetadataStore`.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ if TYPE_CHECKING:
 FILE_NAME = "__cluster_metadata.sqlite"
 UNFINISHED_SUFFIX = ".new"
 FORMAT_VERSION = 2
-# "kmds" in ASCII, in the header of the file.
+# "kmds" in ASCII, stored in the header of the file.
 APPLICATION_ID = 0x6B6D6473
 TOPIC_ID_BYTES = 16
-# As `kcore.platform.disk` has it for every other file of the broker.
+# The same mode as `kcore.platform.disk` uses for all other files.
 FILE_MODE = 0o600
 
 _SCHEMA = """
@@ -83,20 +84,20 @@ CREATE TABLE config (
 CREATE TABLE deleted_topic (topic_id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 
-# Tables that version 1 did not have from the start.
+# Tables that were added to version 1 later.
 _ADDED_TABLES = (
     "CREATE TABLE IF NOT EXISTS client_quota"
     " (user TEXT, client_id TEXT, ip TEXT, name TEXT NOT NULL, value REAL NOT NULL)",
     "CREATE TABLE IF NOT EXISTS feature (name TEXT PRIMARY KEY, level INTEGER NOT NULL) WITHOUT ROWID",
 )
 _COUNTERS = ("controller_epoch", "next_broker_epoch", "next_producer_id", "features_epoch")
-# In the header of a SQLite file: the versions of the format for writing and reading, 1 or, with a write-ahead log, 2.
+# Bytes in the header of a SQLite file: write and read format versions, 1, or 2 with a write-ahead log.
 _FILE_FORMATS = slice(18, 20)
 _VALID_FILE_FORMATS = (b"\1\1", b"\2\2")
 
 
 class EmbeddedMetadataStore(LocalMetadataStore):
-    """`path` is the file; its directory has to exist."""
+    """The metadata store in the SQLite file `path`, whose directory must exist."""
 
     __slots__ = ("_connection", "_path", "_tables")
 
@@ -113,8 +114,8 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return f"The metadata store {self._path}"
 
     def _load(self) -> StoredState | None:
-        # Half of a light process's start is imports: only a broker that uses this store pays for SQLite, and none for
-        # what the module `sqlite3` puts around it.
+        # Imports take half of the start of a small process. Only brokers with this store import SQLite, and only the C
+        # module without the Python wrapper `sqlite3`.
         import _sqlite3 as sqlite3
 
         exists = os.path.exists(self._path)
@@ -140,14 +141,14 @@ class EmbeddedMetadataStore(LocalMetadataStore):
             raise self._damaged(f"its content is not valid: {error!r}") from error
 
     def _check_files(self) -> None:
-        """What SQLite would not complain of: it takes the first damaged frame for the end of the write-ahead log."""
+        """Checks what SQLite does not: it treats the first damaged frame as the end of the write-ahead log."""
         with open(self._path, "rb") as file:
             formats = file.read(_FILE_FORMATS.stop)[_FILE_FORMATS]
         if formats and formats not in _VALID_FILE_FORMATS:
             raise ContentDamagedError("it is not a SQLite database")
         if not os.path.exists(self._path + "-wal"):
             return
-        # A crash left it: a clean shutdown removes it.
+        # A crash left this file: a clean shutdown removes it.
         from kcore.controller.write_ahead_log import damage_in
 
         with open(self._path + "-wal", "rb") as file:
@@ -180,17 +181,17 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return content
 
     def _make_file(self) -> None:
-        """An empty database with a write-ahead log, complete under its name or not there at all.
+        """Creates an empty database with a write-ahead log. After a crash it is complete or does not exist.
 
-        Left to SQLite it costs four syncs of a rollback journal, which protects nothing yet. The directory is synced
-        with the first change, before anybody is told of it.
+        SQLite would sync a rollback journal four times for this, which protects nothing yet. The directory is synced
+        with the first change, before that is answered.
         """
         import _sqlite3 as sqlite3
 
         unfinished = self._path + UNFINISHED_SUFFIX
         if os.path.exists(unfinished):
             os.unlink(unfinished)
-        # SQLite gives the journal the mode of the database.
+        # SQLite creates the journal with the mode of the database.
         os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
         connection = sqlite3.connect(unfinished, timeout=0, isolation_level=None)
         try:
@@ -223,7 +224,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return version
 
     def _check_marks(self, connection: sqlite3.Connection, version: int, application: int) -> None:
-        """The two numbers in the header of the file, which no checksum of SQLite's covers."""
+        """Checks the two numbers in the file's header that SQLite does not protect."""
         query = f"SELECT value FROM {CHECKSUM_TABLE} WHERE name = '{FORMAT_ROW}'"
         (stored,) = connection.execute(query).fetchone() or (None,)
         if stored != packed(version) or application != APPLICATION_ID:
@@ -256,7 +257,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
         return self._damaged(text)
 
     def _denied_path(self, error: sqlite3.Error | OSError) -> str | None:
-        """The file or directory that access is denied to; SQLite's errors say nothing about that."""
+        """The file or directory without permission, or None. SQLite's errors do not name it."""
         if isinstance(error, OSError):
             return self._path if isinstance(error, PermissionError) else None
         directory = os.path.dirname(self._path)
@@ -293,7 +294,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
 
     def _create_tables(self, cluster_id: str) -> None:
         connection, tables = self._opened_file()
-        # Until the first change, which is synced and takes this along, an empty store is as good as none.
+        # An empty store need not survive a crash. The first change syncs the log, including this transaction.
         connection.execute("PRAGMA synchronous = OFF")
         tables.begin()
         try:
@@ -348,7 +349,7 @@ class EmbeddedMetadataStore(LocalMetadataStore):
 
 
 def _add_tables(connection: sqlite3.Connection) -> None:
-    """What a store of version 1 may lack."""
+    """Adds what a store of version 1 may lack."""
     for statement in _ADDED_TABLES:
         connection.execute(statement)
     connection.execute("INSERT OR IGNORE INTO counter VALUES ('features_epoch', 0)")
@@ -411,7 +412,7 @@ def _write_quotas(tables: ChecksummedTables, delta: MetadataDelta) -> None:
         parts = dict(change.entity.parts)
         entity = tuple((parts[kind] or "") if kind in parts else None for kind in (USER, CLIENT_ID, IP))
         tables.delete("client_quota", "user IS ? AND client_id IS ? AND ip IS ?", entity)
-        # As SQLite stores it: a float, and no negative zero.
+        # SQLite stores a float, and drops the sign of zero.
         tables.insert("client_quota", [(*entity, name, float(value) + 0.0) for name, value in change.quotas.items()])
 
 
@@ -450,7 +451,7 @@ def _topics_of(topics: Sequence[Row], partitions: Sequence[Row]) -> dict[str, To
             raise ValueError(f"topic {name!r} with id {topic_id!r}, led by {leadership}")
         states[topic_id].append(PartitionState(name, partition, _split(replicas), _split(isr), *leadership))
     for topic_id, name in names.items():
-        # The table's order is that of its primary key: topic id and partition.
+        # Rows are in the order of the primary key: topic id and partition.
         if [state.partition for state in states[topic_id]] != list(range(len(states[topic_id]))) or not states[
             topic_id
         ]:

@@ -1,12 +1,11 @@
-"""What a cluster may agree on before it is used: features and their levels (KIP-584, `Feature` of Kafka).
+"""Features and their levels, which the cluster finalizes before they are used (KIP-584, `Feature` of Kafka).
 
     group.version        1: the group protocol of KIP-848; at 0 its requests are refused
     transaction.version  1: flexible fields in transaction state; 2: a new epoch for every transaction (KIP-890)
 
-A feature is worth naming once a level above 0 exists here, and then one line of the table says so: until then it is not
-supported, which is what clients are told by its absence. A cluster whose features nobody has ever changed is finalized
-at `FIRST_LEVELS`, as a new one of Kafka 4's is. `metadata.version`, the level of KRaft's metadata records, is
-not among them, since there are no such records here.
+A feature is announced to clients only if this release supports a level above 0. A cluster whose features were never
+changed is finalized at `FIRST_LEVELS`, like a new cluster of Kafka 4. `metadata.version`, the level of KRaft's metadata
+records, is not supported, since there are no such records here.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
     Range = tuple[int, int]
 
-# Lowest and highest level by name.
+# Lowest and highest supported level by name.
 SUPPORTED_FEATURES: Mapping[str, Range] = {"group.version": (0, 1), "transaction.version": (0, 0)}
 GROUP_VERSION = "group.version"
-# From this level on there is the group protocol of KIP-848.
+# The first level with the group protocol of KIP-848.
 WITH_CONSUMER_GROUPS = 1
 FIRST_LEVELS: Mapping[str, int] = {GROUP_VERSION: WITH_CONSUMER_GROUPS}
 NEVER_CHANGED = 0
@@ -37,14 +36,14 @@ UPGRADE_TYPES = (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE)
 
 
 def first_levels(image: MetadataImage, supported: Mapping[str, Range]) -> list[tuple[str, int]]:
-    """What is finalized in a cluster where nothing ever was."""
+    """The levels to finalize in a cluster in which no feature was ever finalized."""
     if image.features_epoch != NEVER_CHANGED:
         return []
     return [(name, level) for name, level in FIRST_LEVELS.items() if level <= supported.get(name, DISABLED)[1]]
 
 
 class FeatureUpdate(Value):
-    """A wish for another finalized level."""
+    """A requested change of a finalized level."""
 
     __slots__ = ("level", "name", "upgrade_type")
 
@@ -57,7 +56,7 @@ class FeatureUpdate(Value):
 def check_update(
     update: FeatureUpdate, image: MetadataImage, controller_id: int, supported: Mapping[str, Range]
 ) -> None:
-    """InvalidUpdateVersionError, in the words of `FeatureControlManager`, for what controller or brokers cannot do."""
+    """Raises InvalidUpdateVersionError for an invalid update, with the messages of `FeatureControlManager`."""
     complaint = _objection(update, image, controller_id, supported)
     if complaint is not None:
         raise errors.InvalidUpdateVersionError(
@@ -66,7 +65,7 @@ def check_update(
 
 
 def check_name(update: FeatureUpdate, supported: Mapping[str, Range]) -> None:
-    """InvalidUpdateVersionError for a name that no feature has, even at level 0, as in Kafka 4."""
+    """Raises InvalidUpdateVersionError for an unknown feature, even at level 0, as in Kafka 4."""
     if update.name not in supported:
         raise errors.InvalidUpdateVersionError(
             f"Invalid update version {update.level} for feature {update.name}. Feature {update.name} not found."
@@ -109,12 +108,12 @@ def _not_supported(update: FeatureUpdate, who: str, supported: Range) -> str | N
 
 
 def worth_naming(supported: Mapping[str, Range]) -> list[tuple[str, int, int]]:
-    """Name, lowest and highest level of the features that have a level above 0."""
+    """(name, lowest level, highest level) of the features with a level above 0."""
     return [(name, low, high) for name, (low, high) in sorted(supported.items()) if high > 0]
 
 
 def check_finalized(features: Iterable[tuple[str, int]], broker: BrokerRegistration) -> None:
-    """UnsupportedVersionError for a broker that cannot work at a level that the cluster is finalized at."""
+    """Raises UnsupportedVersionError if the broker does not support a finalized level."""
     ranges = {name: (low, high) for name, low, high in broker.features}
     for name, level in features:
         low, high = ranges.get(name, DISABLED)

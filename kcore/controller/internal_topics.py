@@ -1,7 +1,7 @@
-"""The topics that brokers keep for themselves, and the configuration that each has to have to work.
+"""The internal topics of brokers, and the configurations that they require.
 
-`__consumer_offsets` holds committed offsets and group metadata, `__transaction_state` the state of transactions. Both
-are compacted; their other settings are those of Kafka's `GroupCoordinator` and `TransactionStateManager`.
+`__consumer_offsets` has committed offsets and group metadata, `__transaction_state` the state of transactions. Both are
+compacted. Their other settings are those of Kafka's `GroupCoordinator` and `TransactionStateManager`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def internal_topic(name: str, config: BrokerConfig) -> NewTopic | None:
-    """How an internal topic is made on first use; None for a name that is none."""
+    """The request that creates an internal topic on first use, or None for other names."""
     if name == GROUP_METADATA_TOPIC:
         return NewTopic(
             name,

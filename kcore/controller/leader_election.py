@@ -1,10 +1,10 @@
-"""Who leads a partition: pure functions from a partition's state and the brokers that are alive to its next state.
+"""Leader election: pure functions from a partition's state and the live brokers to the partition's next state.
 
-Kafka's `PartitionLeaderElectionAlgorithms`: the first replica of the assignment that is alive and in sync leads, and
-the ISR keeps the members that are alive. Without one the partition has no leader and its ISR stays, since only its
-members have every committed record; unless unclean election is allowed, which makes the first replica that is alive the
-leader and the whole ISR, and may lose records. Every election raises the leader epoch, also one that the old leader
-wins: what it wrote before it went away is told apart from what it writes now.
+As in Kafka's `PartitionLeaderElectionAlgorithms`, the first replica of the assignment that is alive and in sync becomes
+leader, and the ISR keeps its live members. If there is none, the partition has no leader and its ISR stays, since only
+its members have every committed record. With unclean election, the first live replica becomes the leader and the only
+member of the ISR, and records may be lost. Every election increments the leader epoch, even if the old leader wins, so
+that records from before and after it differ in their epoch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ELECTION_NOT_NEEDED = "Leader election not needed for topic partition."
 
 
 def elect_leader(state: PartitionState, alive: Container[int], unclean: bool = False) -> PartitionState:
-    """The state after an election."""
+    """The state after an election among the `alive` brokers."""
     leader = next((replica for replica in state.replicas if replica in alive and replica in state.isr), NO_LEADER)
     isr = tuple(replica for replica in state.isr if replica in alive)
     if leader == NO_LEADER and unclean:
@@ -37,18 +37,18 @@ def elect_leader(state: PartitionState, alive: Container[int], unclean: bool = F
 
 
 def elect_preferred(state: PartitionState, alive: Container[int]) -> PartitionState:
-    """The state in which the first replica of the assignment leads, as balance among brokers wants it."""
+    """The state with the preferred leader, the first replica of the assignment. Raises KafkaError if impossible."""
     preferred = state.replicas[0]
     if state.leader == preferred:
         raise errors.ElectionNotNeededError(ELECTION_NOT_NEEDED)
-    # A partition without a leader has no usable replica in its ISR: whoever came back would have been elected.
+    # If there is no leader, no replica of the ISR is alive: one that returned would have been elected.
     if state.leader == NO_LEADER or preferred not in alive or preferred not in state.isr:
         raise errors.PreferredLeaderNotAvailableError()
     return elect_leader(state, alive)
 
 
 def elect_unclean(state: PartitionState, alive: Container[int]) -> PartitionState:
-    """The state in which a replica leads that may lack committed records: only for a partition that has no leader."""
+    """The state with a leader that may lack committed records. Only for a partition without a leader."""
     if state.leader != NO_LEADER:
         raise errors.ElectionNotNeededError(ELECTION_NOT_NEEDED)
     candidates = [replica for replica in state.replicas if replica in alive and replica not in state.isr]
@@ -58,5 +58,5 @@ def elect_unclean(state: PartitionState, alive: Container[int]) -> PartitionStat
 
 
 def with_isr(state: PartitionState, isr: Iterable[int]) -> PartitionState:
-    """The same leadership with other replicas in sync."""
+    """The state with another ISR and the same leader."""
     return state.replace(isr=tuple(isr), partition_epoch=state.partition_epoch + 1)

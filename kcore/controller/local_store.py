@@ -120,18 +120,18 @@ class LocalMetadataStore(MetadataStore):
 
     @abstractmethod
     def _create(self, cluster_id: str) -> None:
-        """Makes a new, empty store for a cluster."""
+        """Creates an empty store for a cluster."""
 
     @abstractmethod
     def _write(self, transaction: Transaction) -> None:
-        """Makes a transaction durable, or raises and leaves everything as it was.
+        """Makes a transaction durable, or raises and changes nothing.
 
-        Raises StaleControllerEpochError when `expected_epoch` is not the stored one.
+        Raises StaleControllerEpochError if `expected_epoch` is not the stored one.
         """
 
     @abstractmethod
     def _release(self) -> None:
-        """Gives back what `_load` opened."""
+        """Closes what `_load` opened."""
 
     def open(self, cluster_id: str | None = None) -> str:
         with self._lock:
@@ -180,7 +180,7 @@ class LocalMetadataStore(MetadataStore):
             listener(image, image.as_delta())
 
     def _commit(self, transaction: Transaction) -> None:
-        """Writes and applies a change, and notifies the listeners. Called under the lock."""
+        """Writes and applies a change, and notifies the listeners. The caller holds the lock."""
         self._write(transaction)
         self._state = state = self._opened().apply(transaction)
         if transaction.delta == MetadataDelta():

@@ -1,7 +1,7 @@
-"""A metadata store for brokers that live in memory: what is committed survives the store, what is not is lost.
+"""An in-memory metadata store. Committed changes survive the store object.
 
-`MemoryMetadata` stands for the disk. A simulated crash forgets the store and opens a new one over the same
-`MemoryMetadata`; a `before_commit` that raises is a crash (or a full disk) just before the commit.
+`MemoryMetadata` takes the place of the disk. A simulated crash drops the store and opens a new one over the same
+`MemoryMetadata`. A `before_commit` that raises simulates a crash or a full disk just before the commit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MemoryMetadata:
-    """The committed state; None before a store was made in it."""
+    """The committed state, or None before a store was created."""
 
     __slots__ = ("before_commit", "state")
 
@@ -28,7 +28,7 @@ class MemoryMetadata:
 
 
 class MemoryMetadataStore(LocalMetadataStore):
-    """Same rules as the embedded store, over a `MemoryMetadata`."""
+    """A store with the rules of the embedded one, over a `MemoryMetadata`."""
 
     __slots__ = ("_metadata",)
 
@@ -44,7 +44,7 @@ class MemoryMetadataStore(LocalMetadataStore):
         state = self._metadata.state
         if state is None:
             return None
-        # Registrations end with the session that made them.
+        # Registrations end with their session.
         image = state.image
         return state.replace(image=image.replace(brokers={}, controller_id=-1))
 
@@ -67,4 +67,4 @@ class MemoryMetadataStore(LocalMetadataStore):
         return self.name
 
     def _release(self) -> None:
-        """Nothing is held open."""
+        """Does nothing: there are no resources to release."""

@@ -1,16 +1,16 @@
-"""Rebuilding the metadata of one broker from its log directories, after the metadata store was lost.
+"""Rebuilds the metadata of one broker from its log directories, after the metadata store was lost.
 
-Pure: what the directories are called and whose they say they are goes in, topics come out, with everything that could
-not be known as sentences for the operator.
+Pure. The input is the names and `partition.metadata` of the directories. The output is the topics, and remarks for the
+operator about everything that could not be recovered.
 
-A topic is as many partitions as its highest directory says. Its id is what `partition.metadata` says; where only some
-of its directories say so, the others are taken to be of the same topic. Two ids for one name are refused: one of them
-is an older topic of that name, and nobody but the operator knows which.
+The number of partitions of a topic is that of its highest directory. Its id comes from `partition.metadata`. If only
+some of its directories have one, the others are assumed to belong to the same topic. Two ids for one name are refused:
+one of them is of an older topic, and only the operator can decide which.
 
-The configurations of topics were in the store only. A recovered topic keeps all of its records (`retention.ms=-1`,
-`retention.bytes=-1`) until somebody configures it, since the broker's default retention would delete what another
-one was to keep; internal topics are configured as they always are. Leader epochs and producer ids are not planned
-here: the logs know them, once they are loaded.
+The configurations of topics were only in the store. A recovered topic keeps all records (`retention.ms=-1`,
+`retention.bytes=-1`) until it is configured, since the broker's default retention might delete records that its old
+configuration kept. Internal topics get their usual configuration. Leader epochs and producer ids are not planned here:
+they are known once the logs are loaded.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from kcore.config.broker import BrokerConfig
     from kcore.storage.log_dir_scan import FoundPartition
 
-# Directories are never so far apart: a name with a larger number is not one that a broker gave.
+# The largest number of missing partitions. Beyond it, the directory with the highest number is probably not a broker's.
 LARGEST_GAP = 10_000
-# Ids beyond the highest one found may be in the hands of producers that have not written yet. There are 2**63.
+# Producers may have ids above the highest one in the logs and not have written yet. There are 2**63 ids.
 SPARED_PRODUCER_IDS = 1_000_000
 KEEP_EVERYTHING = {"retention.ms": "-1", "retention.bytes": "-1"}
 NOT_RECOVERED = (
@@ -43,7 +43,7 @@ NOT_RECOVERED = (
 
 
 class RebuiltMetadata:
-    """`topics` by name, `overrides` of theirs, and `remarks` for the operator."""
+    """The rebuilt topics by name, their overrides, and remarks for the operator."""
 
     __slots__ = ("overrides", "remarks", "topics")
 
@@ -55,12 +55,12 @@ class RebuiltMetadata:
         self.remarks = tuple(remarks)
 
     def image(self, cluster_id: str) -> MetadataImage:
-        """What logs are loaded by, before all of it is known."""
+        """The image for loading the logs, without leader epochs."""
         configs = {(TOPIC_RESOURCE, name): own for name, own in self.overrides.items()}
         return MetadataImage(cluster_id, topics=self.topics, configs=configs)
 
     def with_leader_epoch(self, epoch: int) -> dict[str, TopicImage]:
-        """The topics, every partition at this leader epoch."""
+        """The topics with this leader epoch for every partition."""
         return {
             name: TopicImage(name, topic.topic_id, (state.replace(leader_epoch=epoch) for state in topic.partitions))
             for name, topic in self.topics.items()
@@ -68,7 +68,7 @@ class RebuiltMetadata:
 
 
 def rebuild_metadata(found: Iterable[FoundPartition], broker_id: int, config: BrokerConfig) -> RebuiltMetadata:
-    """Raises MetadataStoreError when the directories contradict each other."""
+    """Plans the topics. Raises MetadataStoreError if the directories conflict."""
     remarks: list[str] = []
     by_topic: dict[str, list[FoundPartition]] = {}
     for partition in found:

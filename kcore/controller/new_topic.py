@@ -1,4 +1,4 @@
-"""What clients ask of the controller about topics, and what it answers, one error a topic."""
+"""Requests to the controller about topics, and their results, with one error per topic."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from kcore.errors import KafkaError
     from kcore.metadata.image import TopicImage
 
-# In place of a number of partitions or a replication factor: the broker's default.
+# Means the broker's default for the number of partitions or the replication factor.
 USE_DEFAULT = -1
 
 
 class NewTopic(Value):
-    """A topic to create: numbers, or else `assignments`, the broker ids of each partition, as they were stated.
+    """A topic to create: numbers, or else `assignments` of (partition, broker ids), as the request has them.
 
-    A configuration without a value is refused, whichever it is.
+    Configurations without a value are refused.
     """
 
     __slots__ = ("assignments", "configs", "name", "num_partitions", "replication_factor")
@@ -35,13 +35,13 @@ class NewTopic(Value):
         self.name = name
         self.num_partitions = num_partitions
         self.replication_factor = replication_factor
-        # Pairs, since a request may state a partition twice.
+        # Pairs instead of a dict, since a request may have a partition twice.
         self.assignments = tuple(assignments)
         self.configs = configs or {}
 
 
 class NewPartitions(Value):
-    """Partitions to add to a topic: how many it shall have altogether, and perhaps the broker ids of each new one."""
+    """Partitions to add: the new total number, and optionally the broker ids of each new partition."""
 
     __slots__ = ("assignments", "name", "total_count")
 
@@ -52,7 +52,7 @@ class NewPartitions(Value):
 
 
 class TopicResult(Value):
-    """What became of one topic of a request: `error`, or else the topic as it was made, changed or deleted."""
+    """The result for one topic of a request: an error, or the created, changed or deleted topic."""
 
     __slots__ = ("error", "name", "topic")
 
@@ -63,5 +63,5 @@ class TopicResult(Value):
 
     @property
     def topic_id(self) -> bytes:
-        """The topic's id, zero where there is no topic."""
+        """The topic's id, or zero without a topic."""
         return self.topic.topic_id if self.topic is not None else uuid.ZERO

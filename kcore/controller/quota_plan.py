@@ -1,6 +1,6 @@
-"""What an alteration of client quotas may say, and what comes of it (ClientQuotaControlManager).
+"""Checks alterations of client quotas and computes their results (ClientQuotaControlManager).
 
-Pure: an entity, the quotas that it has, and the operations; the answer is the quotas that it will have.
+Pure: from an entity, its current quotas and the operations to its new quotas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-# What may be set for users and client ids, and what for addresses; whole numbers are True.
+# The allowed quotas of users and client ids, and those of addresses. True means an integer.
 CLIENT_QUOTAS = {
     PRODUCER_BYTE_RATE: True,
     CONSUMER_BYTE_RATE: True,
@@ -31,14 +31,14 @@ CLIENT_QUOTAS = {
     CONTROLLER_MUTATION_RATE: False,
 }
 IP_QUOTAS = {CONNECTION_CREATION_RATE: True}
-# How far a whole number may be from one, coming as a double.
+# Tolerance for an integer that is sent as a double.
 EPSILON = 1e-6
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
 
 class QuotaAlteration:
-    """One entity as a request names it, and its operations: a value to set, None to remove."""
+    """An entity as the request names it, and its operations: (key, value), where None removes the quota."""
 
     __slots__ = ("operations", "parts")
 
@@ -48,16 +48,16 @@ class QuotaAlteration:
 
     @property
     def entity(self) -> QuotaEntity:
-        """The entity; a type that is named twice counts once, as in the request's map."""
+        """The entity. As in Kafka's map, a type that is named twice counts once."""
         return QuotaEntity(self.parts)
 
 
 def plan_quotas(
     alteration: QuotaAlteration, current: Mapping[str, float], resolves: Callable[[str], bool]
 ) -> dict[str, float]:
-    """The quotas of the entity afterwards; `resolves` says whether a name is an address or a resolvable host.
+    """The quotas of the entity after the operations. `resolves` says whether a name is an address or a known host.
 
-    Raises InvalidRequestError in Kafka's words.
+    Raises InvalidRequestError with Kafka's message.
     """
     entity = alteration.entity
     operations = dict(alteration.operations)
@@ -75,12 +75,12 @@ def plan_quotas(
 
 
 def duplicate_entity(entity: QuotaEntity) -> errors.KafkaError:
-    """The error for an entity that is listed twice in a request, or has a key twice."""
+    """The error for an entity that is listed twice in a request, or that has a key twice."""
     return errors.InvalidRequestError(f"Ignoring duplicate entity {entity}")
 
 
 def allowed_quotas(entity: QuotaEntity, resolves: Callable[[str], bool]) -> Mapping[str, bool]:
-    """The keys that an entity may have; names and combination of types are checked."""
+    """The allowed keys of an entity. Raises InvalidRequestError for invalid names or combinations of types."""
     for kind, name in entity.parts:
         if kind not in ENTITY_TYPES:
             raise errors.InvalidRequestError(f"Unhandled client quota entity type: {kind}")
@@ -101,10 +101,10 @@ def allowed_quotas(entity: QuotaEntity, resolves: Callable[[str], bool]) -> Mapp
 
 
 def check_value(known: Mapping[str, bool], key: str, value: float) -> None:
-    """Whether a quota may have a value."""
+    """Raises InvalidRequestError if the quota cannot have this value."""
     if key not in known:
         raise errors.InvalidRequestError(f"Invalid configuration key {key}")
-    # Kafka 3.9 takes NaN too, which no rate ever exceeds.
+    # Kafka 3.9 also accepts NaN, which no rate ever exceeds.
     if not value > 0:
         raise errors.InvalidRequestError(f"Quota {key} must be greater than 0")
     if not known[key]:
@@ -117,7 +117,7 @@ def check_value(known: Mapping[str, bool], key: str, value: float) -> None:
 
 
 def resolves(name: str) -> bool:
-    """Whether a name is an address, or a host that the system can look up."""
+    """Whether a name is an address, or a host name that the system resolves."""
     import socket
 
     try:

@@ -1,8 +1,8 @@
-"""Other replicas for a partition: what can be done at once (`ReplicationControlManager.changePartitionReassignment`).
+"""Partition reassignments that complete at once (`ReplicationControlManager.changePartitionReassignment`).
 
-Pure. A change that only leaves replicas out or orders them anew is done when one that stays is in sync. One that adds
-replicas would have to wait until they have caught up; replicas are not copied between brokers yet, so that it is
-refused rather than begun and never ended.
+Pure. A change that only removes or reorders replicas completes at once if an in-sync replica remains. A change that
+adds replicas would have to wait until they have caught up. Replicas are not copied between brokers yet, so it is
+refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def reassign(state: PartitionState, target: Sequence[int], alive: Collection[int]) -> PartitionState | None:
-    """The state with the replicas of `target`; None when it has them already."""
+    """The state with the replicas of `target`, or None if nothing changes. Raises UnsupportedVersionError."""
     check_replicas(target, alive)
     if tuple(target) == state.replicas:
         return None

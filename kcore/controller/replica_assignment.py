@@ -1,8 +1,8 @@
-"""Which brokers hold which partition of a new topic (Kafka's `AdminUtils`, rack-unaware, and manual assignments).
+"""Replica assignment of new partitions (Kafka's `AdminUtils`, rack-unaware, and manual assignments).
 
-The first replicas, which lead, go round the brokers from a random start. The other replicas follow the first one at a
-shift that grows by one each time the first replicas have gone round, so that the followers of one leader are spread
-over all other brokers: with five brokers, three replicas and start and shift 0,
+The first replicas, which lead, are assigned to the brokers in turn from a random start. The other replicas follow at a
+shift that grows by one with every round, so that the followers of a leader are spread over all other brokers. With five
+brokers, three replicas, and start and shift 0:
 
     partition  0      1      2      3      4      5      6
     replicas   0 1 2  1 2 3  2 3 4  3 4 0  4 0 1  0 2 3  1 3 4
@@ -26,7 +26,7 @@ def assign_replicas(
     start: int | None = None,
     shift: int | None = None,
 ) -> list[tuple[int, ...]]:
-    """The replicas of `partitions` partitions; start and shift are random unless given."""
+    """The replicas of `partitions` partitions. Start and shift are random by default."""
     brokers = sorted(broker_ids)
     if partitions <= 0:
         raise errors.InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
@@ -62,10 +62,10 @@ def check_manual_assignment(
     first_partition: int = 0,
     replication_factor: int | None = None,
 ) -> list[tuple[int, ...]]:
-    """The replicas in the order of partitions, or InvalidReplicaAssignmentError for the first fault.
+    """The replicas in the order of partitions. Raises InvalidReplicaAssignmentError for the first fault.
 
-    Partitions number on from `first_partition`; all have as many replicas as `replication_factor` says, or else as the
-    first that is stated.
+    Partition numbers must be consecutive from `first_partition`. All partitions must have `replication_factor`
+    replicas, or as many as the first one if it is None.
     """
     known = frozenset(broker_ids)
     checked: dict[int, tuple[int, ...]] = {}
@@ -88,7 +88,7 @@ def check_manual_assignment(
 
 
 def check_replicas(replicas: Sequence[int], known: Collection[int]) -> None:
-    """InvalidReplicaAssignmentError unless these are brokers that are registered, each once."""
+    """Raises InvalidReplicaAssignmentError unless the replicas are registered brokers, each listed once."""
     if not replicas:
         raise errors.InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
     previous = None
@@ -105,7 +105,7 @@ def check_replicas(replicas: Sequence[int], known: Collection[int]) -> None:
 
 
 def random_below(count: int) -> int:
-    """A random index; the module `random` is imported when a topic is created, not when a broker starts."""
+    """A random index. `random` is imported here, since only the creation of topics needs it."""
     from random import randrange
 
     return randrange(count)

@@ -1,7 +1,7 @@
-"""Which names a topic may have (Kafka's `Topic` class).
+"""Valid topic names (Kafka's `Topic` class).
 
-A name is a directory on disk and a part of a metric's name: at most 249 of ASCII letters, digits, `.`, `_` and `-`. In
-metrics `.` and `_` become the same character, so that two names that differ only by them collide.
+A name is part of a directory name and of metric names. It has at most 249 characters, of ASCII letters, digits, `.`,
+`_` and `-`. In metric names `.` and `_` are replaced by the same character, so names that differ only in them collide.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# `<topic>-<partition>.<32 hex digits>-delete` has to fit into the 255 bytes of a file name.
+# `<topic>-<partition>` has to fit into the 255 bytes of a file name. Longer directory names truncate the topic.
 MAX_NAME_LENGTH = 249
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 
@@ -20,7 +20,7 @@ _LEGAL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 
 def validate_topic_name(name: str) -> None:
-    """InvalidTopicError says, in Kafka's words, what is wrong with a name."""
+    """Raises InvalidTopicError with Kafka's message for an invalid name."""
     reason = _objection(name)
     if reason is not None:
         raise errors.InvalidTopicError(f"Topic name is invalid: {reason}")
@@ -39,9 +39,9 @@ def _objection(name: str) -> str | None:
 
 
 class TopicNames:
-    """The names that new topics must not have: `existing` before a request, and those that the request adds.
+    """The names that new topics must not have: `existing` ones, and those that the request has added.
 
-    The existing names that can collide are looked through once, and only for a name that can collide itself.
+    The index of colliding names is built only once, and only if a new name can collide.
     """
 
     __slots__ = ("_added", "_existing", "_unified")
@@ -52,7 +52,7 @@ class TopicNames:
         self._unified: dict[str, str] | None = None
 
     def check(self, name: str) -> None:
-        """KafkaError for a name that no topic may have, or that one has."""
+        """Raises KafkaError if the name is invalid or in use."""
         validate_topic_name(name)
         if name == CLUSTER_METADATA_TOPIC:
             raise errors.InvalidRequestError(f"Creation of internal topic {name} is prohibited.")
@@ -61,7 +61,7 @@ class TopicNames:
         self.check_collision(name)
 
     def check_collision(self, name: str) -> None:
-        """InvalidTopicError when another topic's name differs only in `.` and `_`."""
+        """Raises InvalidTopicError if an existing name differs only in `.` and `_`."""
         if not _can_collide(name):
             return
         other = self._unified_names().get(_unified(name), name)
@@ -69,7 +69,7 @@ class TopicNames:
             raise errors.InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
 
     def add(self, name: str) -> None:
-        """A topic of the request has this name now."""
+        """Adds the name of a topic in the same request."""
         self._added.add(name)
         if self._unified is not None and _can_collide(name):
             self._unified[_unified(name)] = name
@@ -86,5 +86,5 @@ def _can_collide(name: str) -> bool:
 
 
 def _unified(name: str) -> str:
-    """What two names that collide have in common."""
+    """The form that colliding names have in common."""
     return name.replace(".", "_")

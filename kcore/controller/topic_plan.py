@@ -1,6 +1,6 @@
-"""From a request for a topic to the topic in the metadata, or to the error that Kafka would return.
+"""Plans topics and partitions: from a request to their initial metadata, or to the error that Kafka would return.
 
-Pure: nothing is written here. The rules and their words are those of Kafka's `ReplicationControlManager`.
+Pure: nothing is written. The rules and messages are those of Kafka's `ReplicationControlManager`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from kcore.metadata.image import MetadataImage
 
 
-# One request holds the controller up for no longer than this many partitions take (Kafka's MAX_PARTITIONS_PER_BATCH).
+# Limits how long one request occupies the controller (Kafka's MAX_PARTITIONS_PER_BATCH).
 MAX_PARTITIONS_PER_REQUEST = 10_000
 EXCESSIVE_PARTITIONS = "Excessively large number of partitions per request."
 
 
 def plan_topic(new: NewTopic, image: MetadataImage, config: BrokerConfig) -> TopicImage:
-    """The new topic, with an id of its own; its name is known to be fine."""
+    """The new topic with a random id. The caller has checked its name."""
     replicas = _manual_replicas(new, image) if new.assignments else _automatic_replicas(new, image, config)
     states = (_first_state(new.name, partition, brokers, image) for partition, brokers in enumerate(replicas))
     return TopicImage(new.name, uuid.random_uuid(), states)
 
 
 def planned_partitions(new: NewTopic, config: BrokerConfig) -> int:
-    """How many partitions a new topic would have, if it can be made."""
+    """The number of partitions of a new topic, if it can be created."""
     if new.assignments:
         return len(new.assignments)
     return config.number("num.partitions") if new.num_partitions == USE_DEFAULT else max(0, new.num_partitions)
@@ -60,13 +60,13 @@ def _automatic_replicas(new: NewTopic, image: MetadataImage, config: BrokerConfi
 
 
 def _first_state(topic: str, partition: int, replicas: tuple[int, ...], image: MetadataImage) -> PartitionState:
-    """Every replica that is alive is in sync, since there is nothing to be behind with; the first of them leads."""
+    """The initial state: all live replicas are in sync, since there are no records, and the first of them leads."""
     isr = tuple(broker for broker in replicas if broker in image.brokers)
     return PartitionState(topic, partition, replicas, isr, isr[0] if isr else NO_LEADER)
 
 
 def plan_partitions(new: NewPartitions, image: MetadataImage, limit: int) -> list[PartitionState]:
-    """The partitions that a topic gets in addition, at most `limit`; nothing is made of a number above it."""
+    """The partitions to add, at most `limit`. Raises KafkaError, and above the limit before anything is allocated."""
     topic = image.topics.get(new.name)
     if topic is None:
         raise errors.UnknownTopicOrPartitionError()

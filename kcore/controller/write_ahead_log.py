@@ -1,13 +1,13 @@
-"""The write-ahead log of SQLite, as far as it must be known to find damage (SQLite's "WAL-mode file format").
+"""Detects damage in the write-ahead log of SQLite (see SQLite's "WAL-mode file format").
 
     header    32 bytes: magic, version, page size, checkpoint number, two salts, checksum of the first 24 bytes
     frame     24 bytes: page number, pages of the database after a commit or 0, the header's salts, checksum; the page
 
-SQLite ends the log at the first frame whose checksum is wrong, because a crash leaves a transaction that was not
-committed like that. After damage the same rule silently drops transactions that were committed. Each transaction is
-synced before the next one is written: if another one follows the wrong frame's, a crash cannot be the reason.
+SQLite treats the first frame with a wrong checksum as the end of the log, because a crash leaves an uncommitted
+transaction like that. After damage, this rule silently drops committed transactions. Each transaction is synced before
+the next one is written. So if another transaction follows that of the wrong frame, the cause is damage and not a crash.
 
-Damage to the last transaction, and a log that was cut or removed, look the same as a crash before the commit.
+Damage to the last transaction, or a truncated or removed log, cannot be distinguished from a crash before the commit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from array import array
 
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
-# Checksums are computed over words of this byte order; the last bit of the magic number says which.
+# The magic number's last bit gives the byte order of the words for checksums.
 MAGIC_LITTLE, MAGIC_BIG = 0x377F0682, 0x377F0683
 IS_LITTLE_MACHINE = array("H", [1]).tobytes()[0] == 1
 WORD = 0xFFFFFFFF
 
 
 def damage_in(log: bytes) -> str | None:
-    """What shows that committed transactions of a write-ahead log are unreadable; None where nothing does."""
+    """A description of damage that makes committed transactions unreadable, or None."""
     if len(log) <= HEADER_BYTES + FRAME_HEADER_BYTES:
         return None
     magic, page_bytes = number(log, 0), number(log, 8)
@@ -46,7 +46,7 @@ def damage_in(log: bytes) -> str | None:
 
 
 def a_transaction_follows(log: bytes, positions: range) -> bool:
-    """Whether the transaction with the wrong frame at the first position was committed, and another begun after it."""
+    """Whether the transaction of the frame at the first position was committed, and another one begins after it."""
     of_this_log = [position for position in positions if log[position + 8 : position + 16] == log[16:24]]
     return any(number(log, position + 4) for position in of_this_log[:-1])
 

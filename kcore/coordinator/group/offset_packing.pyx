@@ -22,7 +22,7 @@ cdef enum:
 
 
 def pack_key(str group_id not None, str topic not None, int32_t partition) -> bytes:
-    """The key of a committed offset. Raises OverflowError for a name that is too long, UnicodeEncodeError if invalid."""
+    """The key of a committed offset. Raises OverflowError for names that are too long, UnicodeEncodeError if invalid."""
     cdef Py_ssize_t group_size, topic_size
     cdef const char* group = PyUnicode_AsUTF8AndSize(group_id, &group_size)
     cdef const char* name = PyUnicode_AsUTF8AndSize(topic, &topic_size)
