@@ -1,8 +1,8 @@
-"""The notation of a metric: its name, type, labels and unit, the MBean that Kafka has for it, and what it says.
+"""The definition of a metric: name, type, labels, unit, Kafka's MBean and documentation.
 
-Names are Kafka's, in the form that its usual configuration of the Prometheus JMX exporter gives them: the MBean's
-domain, type and name in lower case, joined by underscores, `_total` behind counters and the MBean's other properties as
-labels. What Kafka does not have begins with `kcli_`.
+Names are those of Kafka's usual configuration of the Prometheus JMX exporter: the MBean's domain, type and name in
+lower case, joined by underscores, with `_total` for counters. The MBean's other properties are labels. Metrics that
+Kafka does not have begin with `kcli_`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ HISTOGRAM = "histogram"
 
 
 class Metric:
-    """One family of series. `mbean` is None where Kafka has nothing of the kind."""
+    """One metric family. `mbean` is None if Kafka has no such metric."""
 
     __slots__ = ("documentation", "labels", "mbean", "name", "type", "unit")
 
@@ -28,7 +28,7 @@ class Metric:
         self.documentation = documentation
 
     def series_names(self) -> list[str]:
-        """The names of this family's samples in the exposition."""
+        """The names of the samples of this family in the text format."""
         if self.type != HISTOGRAM:
             return [self.name]
         return [f"{self.name}_bucket", f"{self.name}_sum", f"{self.name}_count"]

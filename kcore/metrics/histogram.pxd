@@ -1,11 +1,11 @@
-"""Histogram: how often a value fell between two powers of two, and the sum of all values.
+"""Histogram with power-of-two buckets: the number of values per bucket, and the sum of all values.
 
-Bucket i counts the values above 2**(i - 1) and up to 2**i, bucket 0 those up to 1, the last one whatever is larger. The
-bounds are fixed, so that the histograms of several writers, brokers and days can be added.
+Bucket i counts the values above 2**(i - 1) and up to 2**i, bucket 0 those up to 1, the last bucket all larger values.
+The bounds are fixed, so histograms of several writers, brokers and days can be added.
 
-Concurrency: `histogram_record` is for a histogram with one writer, or one whose writers hold a lock: readers see whole
-numbers, and no locked instruction is needed. `histogram_record_shared` is for any number of writers. A reader may see a
-value in its bucket and not yet in the sum.
+Concurrency: `histogram_record` is for a histogram with one writer, or whose writers hold a lock. Readers see complete
+numbers without atomic additions. `histogram_record_shared` is for any number of writers. A reader may see a value in
+its bucket before it is in the sum.
 """
 
 from libc.stdint cimport int64_t
@@ -23,7 +23,7 @@ cdef struct Histogram:
 
 
 cdef inline void count(int64_t* counter, int64_t amount) noexcept nogil:
-    """Adds to a counter that has one writer, or whose writers hold a lock, and any number of readers."""
+    """Adds to a counter with any number of readers, and with one writer or writers that hold a lock."""
     atomic_store_64(counter, counter[0] + amount)
 
 
@@ -44,7 +44,7 @@ cdef inline void histogram_record_shared(Histogram* histogram, int64_t value) no
 
 
 cdef inline void histogram_record_ns(Histogram* histogram, int64_t value_ns) noexcept nogil:
-    """A duration: its bucket is found by the microsecond, rounded up, while the sum keeps the nanoseconds."""
+    """Records a duration. Its bucket is that of the microseconds, rounded up; the sum is in nanoseconds."""
     count(&histogram.counts[bucket_of((value_ns + 999) // 1000)], 1)
     count(&histogram.sum, value_ns)
 
@@ -55,7 +55,7 @@ cdef inline void histogram_record_ns_shared(Histogram* histogram, int64_t value_
 
 
 cdef inline void histogram_add(Histogram* total, const Histogram* part) noexcept nogil:
-    """Adds what `part` has counted so far to `total`, which is the caller's alone."""
+    """Adds the present values of `part` to `total`, which no other thread uses."""
     cdef int bucket
     for bucket in range(HISTOGRAM_BUCKETS):
         total.counts[bucket] += atomic_load_64(&part.counts[bucket])

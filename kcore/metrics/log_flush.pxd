@@ -1,6 +1,6 @@
-"""How often logs are flushed, and how long that takes (Kafka's LogFlushStats, which is one for the process too)."""
+"""Number and duration of log flushes (Kafka's LogFlushStats, which also has one instance per process)."""
 
 from libc.stdint cimport int64_t
 
-# From any thread.
+# May be called on any thread.
 cdef void record_log_flush(int64_t duration_ns) noexcept nogil

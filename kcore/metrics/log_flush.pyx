@@ -1,4 +1,4 @@
-"""LogFlushRateAndTimeMs: a histogram for all logs of the process. A flush waits for a device; an atomic addition does not matter."""
+"""LogFlushRateAndTimeMs: one histogram for all logs. The cost of an atomic addition is negligible beside a flush."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -12,7 +12,7 @@ cdef void record_log_flush(int64_t duration_ns) noexcept nogil:
 
 
 def log_flush_total() -> tuple[list[int], int]:
-    """Counts by bucket of microseconds, and the sum of nanoseconds."""
+    """The counts by bucket of microseconds, and the sum in nanoseconds."""
     cdef Histogram total
     cdef int bucket
     memset(&total, 0, sizeof(total))

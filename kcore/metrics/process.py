@@ -1,4 +1,4 @@
-"""What the system says of this process: CPU time, memory, descriptors, threads (Linux's /proc)."""
+"""Metrics of this process from Linux's /proc: CPU time, memory, descriptors, threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROCESS_METRICS = (
     "process_threads",
     "process_start_time_seconds",
 )
-# Fields of /proc/self/stat, counted behind the command's closing parenthesis.
+# Fields of /proc/self/stat, counted after the closing parenthesis of the command.
 THREADS, STARTED_AT, VIRTUAL_BYTES, RESIDENT_PAGES = 17, 19, 20, 21
 
 
@@ -40,7 +40,7 @@ def process_samples() -> Iterator[Sample]:
 
 
 def boot_time() -> int:
-    """When the system began, in seconds since the epoch."""
+    """The boot time of the system, in seconds since the epoch."""
     with open("/proc/stat") as stat:
         for line in stat:
             if line.startswith("btime "):

@@ -1,7 +1,7 @@
-"""The share of their time that threads spent in a certain way lately, from counters of nanoseconds that only grow.
+"""The recent share of time that threads spent in a state, from counters of nanoseconds.
 
-Kafka shows a moving average of a minute. Here the counters are compared with what they were at an earlier question, at
-best about a minute ago, at worst when the broker began: two who ask at different times do not disturb each other.
+Kafka reports a moving average of a minute. Here a counter is compared with an earlier sample, which is about a minute
+old, or as old as the broker if that is younger. Several scrapers do not affect each other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 WINDOW_NS = 60_000_000_000
-# Questions that come faster than this are answered from the same samples.
+# The minimum distance between samples that are kept.
 SPACING_NS = 1_000_000_000
 
 
 class RecentShare:
-    """`read` answers the nanoseconds of each thread so far."""
+    """`read` returns the counter of each thread in nanoseconds."""
 
     __slots__ = ("_clock_ns", "_read", "_samples")
 
@@ -28,10 +28,10 @@ class RecentShare:
         self._samples: list[tuple[int, Sequence[int]]] = [(clock_ns(), read())]
 
     def rates(self) -> list[float]:
-        """For each counter, how many nanoseconds a nanosecond; 0 for all before any time has passed."""
+        """The rate of each counter, in nanoseconds per nanosecond. 0 if no time has passed yet."""
         now_ns, values = self._clock_ns(), self._read()
         samples = self._samples
-        # The newest one that is a minute old stays, as what is younger is compared with it.
+        # Keep the newest sample that is at least a minute old: the present values are compared with it.
         while len(samples) > 1 and samples[1][0] <= now_ns - WINDOW_NS:
             samples.pop(0)
         then_ns, before = samples[0]
@@ -40,6 +40,6 @@ class RecentShare:
         elapsed_ns = now_ns - then_ns
         if elapsed_ns <= 0:
             return [0.0] * len(values)
-        # Threads that have come since then began with nothing.
+        # Threads that were started since then began with 0.
         before = [*before, *[0] * (len(values) - len(before))]
         return [(b - a) / elapsed_ns for a, b in zip(before, values, strict=True)]

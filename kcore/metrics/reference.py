@@ -1,4 +1,4 @@
-"""docs/metrics.md, from the table: `python -m kcore.metrics.reference > docs/metrics.md`; a test keeps it current."""
+"""Generates docs/metrics.md: `python -m kcore.metrics.reference > docs/metrics.md`. A test keeps it current."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ This file is generated from `kcore/metrics/table.py`.
 
 
 def pages() -> Iterator[str]:
-    """The lines of the file."""
+    """The lines of docs/metrics.md."""
     yield INTRODUCTION.rstrip("\n")
     for title, metrics in SECTIONS.items():
         yield ""

@@ -1,9 +1,9 @@
-"""The registry: which metrics a broker has, and where their values come from when somebody asks.
+"""The registry of a broker's metrics and the sources of their values.
 
-A source is a callable that answers the samples of one or several metrics as they are at that moment; nothing is kept
-between two questions. A source that fails leaves its metrics out and is logged: the others are still worth having.
+A source is a callable that returns the present samples of one or several metrics. Nothing is kept between scrapes. If a
+source fails, the error is logged, its metrics are left out, and all others are reported.
 
-Exposition: Prometheus' text format 0.0.4.
+Format: Prometheus text format 0.0.4.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
     from kcore.metrics.definition import Metric
 
-    # (metric's name, label values, value). Fewer values than the metric has labels leave the last ones out.
+    # (metric name, label values, value). If there are fewer values than labels, the last labels are left out.
     Sample: TypeAlias = "tuple[str, tuple[str, ...], float | HistogramValue]"
     Source: TypeAlias = "Callable[[], Iterable[Sample]]"
 
 LOG = get_logger("kcore.metrics")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# In the value of a label; documentation is not quoted.
+# For label values. Documentation is not escaped.
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 class HistogramValue:
-    """`counts` by the buckets of kcore.metrics.histogram; of bounds, 2**first, then every `step`-th one up to 2**last.
+    """A histogram to render. `counts` are by the buckets of kcore.metrics.histogram.
 
-    A bound and the sum are multiplied by their scale to come to the metric's unit.
+    The rendered bounds are 2**first, then every `step`-th power up to 2**last. `bound_scale` and `sum_scale` convert
+    bounds and sum to the metric's unit.
     """
 
     __slots__ = ("bound_scale", "counts", "first", "last", "step", "sum", "sum_scale")
@@ -58,7 +59,7 @@ class HistogramValue:
         self.sum_scale = sum_scale
 
     def cumulative(self) -> Iterable[tuple[str, int]]:
-        """(`le`, how many values are not larger), the last one for all."""
+        """Pairs of the label `le` and the number of values up to this bound. The last one, +Inf, counts all."""
         passed = sum(self.counts[: self.first])
         for exponent in range(self.first, self.last + 1):
             passed += self.counts[exponent]
@@ -68,17 +69,17 @@ class HistogramValue:
 
 
 def duration_histogram(counts: Sequence[int], sum_ns: int) -> HistogramValue:
-    """Times whose buckets are microseconds, shown in milliseconds: 4 us to 67 s."""
+    """A histogram of durations in microseconds, rendered in milliseconds: bounds from 4 us to 67 s."""
     return HistogramValue(counts, sum_ns, first=2, last=26, bound_scale=1e-3, sum_scale=1e-6)
 
 
 def size_histogram(counts: Sequence[int], sum_bytes: int) -> HistogramValue:
-    """Sizes: 64 bytes to 1 GiB, by fours."""
+    """A histogram of sizes: bounds from 64 bytes to 1 GiB, each four times the previous one."""
     return HistogramValue(counts, sum_bytes, first=6, last=30, step=2)
 
 
 class Registry:
-    """Filled when the broker starts, read by the thread of the endpoint."""
+    """The metrics of a broker. Filled when the broker starts, and read by the thread of the endpoint."""
 
     __slots__ = ("_sources",)
 
@@ -86,22 +87,22 @@ class Registry:
         self._sources: list[tuple[tuple[str, ...], Source]] = []
 
     def add(self, names: Sequence[str], source: Source) -> None:
-        """Adds a source of the samples of these metrics. Each metric must be in the table."""
+        """Adds a source of samples for these metrics. Raises ValueError if a metric is not in the table."""
         for name in names:
             if name not in METRICS:
                 raise ValueError(f"{name} is not in kcore/metrics/table.py")
         self._sources.append((tuple(names), source))
 
     def gauge(self, name: str, read: Callable[[], float]) -> None:
-        """A metric with a single value."""
+        """Adds a metric with a single value."""
         self.add((name,), lambda: [(name, (), read())])
 
     def names(self) -> list[str]:
-        """The metrics that have a source."""
+        """The names of the metrics with a source."""
         return [name for names, _ in self._sources for name in names]
 
     def render(self) -> bytes:
-        """Everything, as text."""
+        """All metrics in text format."""
         lines: list[str] = []
         for names, source in self._sources:
             try:
@@ -116,7 +117,7 @@ class Registry:
 
 
 def family(metric: Metric, samples: Sequence[Sample]) -> Iterable[str]:
-    """The lines of one metric; none without a sample."""
+    """The lines of one metric. None without samples."""
     if not samples:
         return
     yield f"# HELP {metric.name} {metric.documentation}"
@@ -147,5 +148,5 @@ def braced(labels: str) -> str:
 
 
 def number(value: float) -> str:
-    """Whole numbers without a point, others as short as they can be."""
+    """Formats integers without a decimal point, and others with up to 12 digits."""
     return str(int(value)) if value == int(value) else f"{value:.12g}"

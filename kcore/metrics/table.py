@@ -1,5 +1,4 @@
-"""Every metric there is. docs/metrics.md is generated from this table, and the registry takes nothing that is not in
-it."""
+"""The table of all metrics. It generates docs/metrics.md, and the registry accepts only metrics in it."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ REQUEST_TYPE = "kafka.network:type=RequestMetrics"
 
 
 def topic_metric(name: str, unit: str, documentation: str) -> Metric:
-    """A rate of BrokerTopicMetrics, of all topics without a label and of each one with it."""
+    """A counter of BrokerTopicMetrics: without a label the total of all topics, with it one topic."""
     return Metric(
         f"kafka_server_brokertopicmetrics_{name.lower()}_total",
         COUNTER,
@@ -22,7 +21,7 @@ def topic_metric(name: str, unit: str, documentation: str) -> Metric:
 
 
 def request_time(name: str, documentation: str) -> Metric:
-    """A histogram of RequestMetrics by API."""
+    """A histogram of times in RequestMetrics, by API."""
     return Metric(
         f"kafka_network_requestmetrics_{name.lower()}",
         HISTOGRAM,

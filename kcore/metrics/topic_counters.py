@@ -1,4 +1,4 @@
-"""The names of what is counted of every topic, in the order of the structure in topic_counters.pxd."""
+"""The names of the counters of a topic, in the order of the structure in topic_counters.pxd."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rates, what clients may use of them, and for how long who uses more is throttled."""
+"""Client quotas: measures rates and computes throttle times."""

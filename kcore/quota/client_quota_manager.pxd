@@ -1,4 +1,4 @@
-"""Quotas of clients, as the data plane charges them."""
+"""Client quotas for native code."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.string cimport string
@@ -8,20 +8,20 @@ from kcore.platform.sync cimport pthread_mutex_t
 from kcore.quota.token_bucket cimport TokenBucket
 
 cdef enum QuotaType:
-    QUOTA_PRODUCE = 0            # bytes a second
-    QUOTA_FETCH = 1              # bytes a second
+    QUOTA_PRODUCE = 0            # bytes per second
+    QUOTA_FETCH = 1              # bytes per second
     QUOTA_REQUEST = 2            # percent of one thread's time
-    QUOTA_CONTROLLER_MUTATION = 3    # partitions a second
+    QUOTA_CONTROLLER_MUTATION = 3    # partitions per second
 
 cdef enum:
     QUOTA_TYPES = 4
 
-# What is measured: of a user, of a client id, or of a client id of a user, as the quota that applies says.
+# What a quota measures together: a user, a client id, or a client id of a user.
 cdef struct QuotaSensor:
-    int32_t references           # of clients that are measured by it
+    int32_t references           # clients that use this sensor
     double bound
     TokenBucket bucket
-    size_t key_size              # the bytes of its key follow
+    size_t key_size              # the key follows the structure
 
 # One client id of one user.
 cdef struct QuotaClient:
@@ -30,20 +30,20 @@ cdef struct QuotaClient:
     QuotaClient* newer
     uint64_t hash
     int32_t pins
-    bint detached                # out of the table: the last unpin frees it
+    bint detached                # not in the table any more: the last unpin frees it
     int64_t last_used_ms
-    int64_t revision             # of the limits that `sensors` were chosen by
-    QuotaSensor* sensors[4]      # by QuotaType; NULL where no quota applies
+    int64_t revision             # of the limits for which `sensors` were chosen
+    QuotaSensor* sensors[4]      # by QuotaType; NULL if no quota applies
     int32_t user_size
-    int32_t client_id_size       # both names follow
+    int32_t client_id_size       # both names follow the structure
 
 cdef class ClientQuotaManager:
     cdef Disk disk
     cdef pthread_mutex_t lock
-    cdef int32_t enabled         # a bit for each QuotaType that has any quota
+    cdef int32_t enabled         # bit n: there are quotas of QuotaType n
     cdef int64_t window_ms
-    cdef int64_t memory_ms       # all windows
-    cdef int64_t[4] burst_ms     # by QuotaType: how much time's worth may be used at once after silence
+    cdef int64_t memory_ms       # length of all windows together
+    cdef int64_t[4] burst_ms     # by QuotaType: after inactivity, a burst may use the amount of this time
     cdef unordered_map[string, double] limits
     cdef unordered_map[string, QuotaSensor*] sensors
     cdef int64_t revision
@@ -52,22 +52,23 @@ cdef class ClientQuotaManager:
     cdef QuotaClient* newest
     cdef int32_t clients
 
-    # Whether any client has a quota of this type: nothing else needs to be asked if not.
+    # Whether any quota of this type is set. If not, skip everything else.
     cdef bint is_enabled(self, QuotaType type) noexcept nogil
-    # The clock that all of this is measured by.
+    # The clock of all measurements.
     cdef int64_t now_ns(self) noexcept nogil
     cdef int64_t now_ms(self) noexcept nogil
-    # A client to charge later, at any time until unpin; NULL without memory.
+    # Pins a client, which may be charged until unpin. NULL if memory is exhausted.
     cdef QuotaClient* pin(self, const uint8_t* user, int32_t user_size, const uint8_t* client_id,
                           int32_t client_id_size) noexcept nogil
     cdef void unpin(self, QuotaClient* client) noexcept nogil
-    # Uses an amount and answers for how many milliseconds the client is to be throttled.
+    # Charges an amount. Returns for how many milliseconds to throttle the client.
     cdef int64_t charge(self, QuotaClient* client, QuotaType type, double amount, int64_t now_ms) noexcept nogil
-    # A positive answer means that it is refused, not that it was used: until when the quota is exceeded, and for a fetch
-    # until its turn. Who has not exceeded it may do so once, however much it takes.
+    # Charges an amount only if the quota is not exceeded. Otherwise charges nothing and returns a positive number: the
+    # milliseconds until the quota is no longer exceeded, or for a fetch until its turn. A client that has not exceeded
+    # its quota may exceed it once by any amount.
     cdef int64_t charge_strictly(self, QuotaClient* client, QuotaType type, double amount,
                                  int64_t now_ms) noexcept nogil
-    # What may be used without exceeding the quota, and at least what comes back in a window; infinite without a quota.
+    # The amount left in the quota, but at least that of one window. Infinite without a quota.
     cdef double most_at_once(self, QuotaClient* client, QuotaType type, int64_t now_ms) noexcept nogil
 
     cdef QuotaClient* pin_named(self, str user, str client_id) except NULL

@@ -1,21 +1,21 @@
-"""Who may use how much: quotas of users and client ids, charged without the GIL (ClientQuotaManager, KIP-13, KIP-55).
+"""Quotas of users and client ids, charged without the GIL (ClientQuotaManager, KIP-13, KIP-55).
 
-Of all quotas that match a client the most specific one applies, in the order of `LEVELS`; it also says what is measured
-together: all clients of a user, all users of a client id, or one client id of one user. What may be used are tokens that
-come back at the rate of the quota (`token_bucket.pyx`). Bytes and request time add up to one window's worth less than is
-measured over, as in Kafka; controller mutations to all of it (KIP-599).
+The most specific quota of a client applies, in the order of `LEVELS`. It also determines what is measured together: all
+clients of a user, all users of a client id, or one client id of one user. Usage is measured with token buckets, which
+are refilled at the rate of the quota (`token_bucket.pyx`). As in Kafka, a burst of bytes or request time is limited to
+one window less than the measured time, and a burst of controller mutations to all of it (KIP-599).
 
-Nobody waits for longer than a window for request time, which was used already and cannot be had back: so no more of it is
-remembered as owed than comes back in the measured time.
+Request time has been used already when it is charged. Therefore its throttle time is limited to one window, and the
+deficit to the tokens of all windows together.
 
-Limits are replaced as a whole. A client that was seen before chooses its sensors anew when it is charged next; a sensor that
-stays keeps its tokens, and what it owes, under its new bound.
+Limits are replaced as a whole. Each client then chooses its sensors again with its next charge. A sensor that stays
+keeps its tokens or its deficit under the new limit.
 
-Bounds: MAX_CLIENTS clients are remembered, the least recently used are forgotten for new ones, and each of them after
-EXPIRY_MS without a request; what was measured goes with the last client that it was measured of.
+Bounds: at most MAX_CLIENTS clients are kept. The least recently used client is removed for a new one, and each one
+after EXPIRY_MS without a request. A sensor is removed with its last client.
 
-Concurrency: one lock, the last of all, held for a few hundred instructions, under which nothing else is taken. Without any
-quota of a type nobody comes here: `is_enabled` is one load.
+Concurrency: one lock, the last in the lock order, held for a few hundred instructions. No other lock is taken under it.
+If no quota of a type is set, callers skip it after one load (`is_enabled`).
 """
 
 from cython.operator cimport dereference
@@ -37,7 +37,7 @@ FETCH = QUOTA_FETCH
 REQUEST = QUOTA_REQUEST
 CONTROLLER_MUTATION = QUOTA_CONTROLLER_MUTATION
 
-# Who a connection belongs to that did not say (KafkaPrincipal.ANONYMOUS).
+# The principal of a connection without authentication (KafkaPrincipal.ANONYMOUS).
 ANONYMOUS = "ANONYMOUS"
 
 cdef enum:
@@ -46,7 +46,7 @@ cdef enum:
     EXPIRY_MS = 3600 * 1000      # InactiveSensorExpirationTimeSeconds
     LEVEL_COUNT = 8
 
-# What a quota says about users, and likewise about client ids.
+# The part of a quota's entity for users, or for client ids.
 cdef enum Scope:
     NO_NAME = 0
     DEFAULT_NAME = 1
@@ -68,7 +68,7 @@ LEVELS[7] = Level(NO_NAME, DEFAULT_NAME)
 
 
 cdef void put_name(string* key, Scope scope, const uint8_t* name, int32_t size) noexcept nogil:
-    """A scope and, if it has one, a name behind its length, so that no two names run into each other."""
+    """Appends a scope and, if it has one, a name with its length, which makes keys unambiguous."""
     key.push_back(<char>scope)
     if scope == NAMED:
         key.append(<const char*>&size, sizeof(size))
@@ -101,7 +101,7 @@ cdef inline const uint8_t* client_id_of(const QuotaClient* client) noexcept nogi
 
 
 cdef class ClientQuotaManager:
-    """`windows` of `window_s` seconds each are measured over, for controller mutations those of their own."""
+    """Usage is measured over `windows` of `window_s` seconds. Controller mutations have windows of their own."""
 
     def __cinit__(self):
         pthread_mutex_init(&self.lock, NULL)
@@ -127,10 +127,10 @@ cdef class ClientQuotaManager:
         free(self.buckets)
         pthread_mutex_destroy(&self.lock)
 
-    # --- the limits ------------------------------------------------------------------------------------------------
+    # --- limits ----------------------------------------------------------------------------------------------------
 
     def replace_limits(self, list limits not None) -> None:
-        """(type, user, client id, limit) each; a name of None is not part of the quota, an empty one is its default."""
+        """Replaces all limits by (type, user, client id, limit). A name may be None (not part) or "" (the default)."""
         cdef unordered_map[string, double] replacement
         cdef int32_t enabled = 0
         cdef bytes user_bytes, client_id_bytes
@@ -225,7 +225,7 @@ cdef class ClientQuotaManager:
             self.link(client)
 
     cdef void link(self, QuotaClient* client) noexcept nogil:
-        """As the most recently used one."""
+        """Links a client as the most recently used one."""
         client.newer = NULL
         client.older = self.newest
         if self.newest != NULL:
@@ -245,7 +245,7 @@ cdef class ClientQuotaManager:
             self.newest = client.older
 
     cdef void evict(self, int64_t now_ms) noexcept nogil:
-        """Makes room for one client, and forgets those that were not heard of for long."""
+        """Removes expired clients, and the least recently used one if there is no room for another."""
         while self.oldest != NULL and (self.clients >= MAX_CLIENTS
                                        or now_ms - self.oldest.last_used_ms >= EXPIRY_MS):
             self.remove(self.oldest)
@@ -267,7 +267,7 @@ cdef class ClientQuotaManager:
             self.release(client.sensors[type])
         free(client)
 
-    # --- what is measured ------------------------------------------------------------------------------------------
+    # --- sensors ---------------------------------------------------------------------------------------------------
 
     cdef QuotaSensor* sensor_of(self, QuotaClient* client, QuotaType type) noexcept nogil:
         if client.revision != self.revision:
@@ -278,14 +278,14 @@ cdef class ClientQuotaManager:
         cdef int type
         cdef QuotaSensor* chosen
         for type in range(QUOTA_TYPES):
-            # Taken before the old one is given up: if they are the same, what was measured stays.
+            # Acquire the new sensor before the old one is released: if they are the same, it keeps its tokens.
             chosen = self.choose(client, <QuotaType>type)
             self.release(client.sensors[type])
             client.sensors[type] = chosen
         client.revision = self.revision
 
     cdef QuotaSensor* choose(self, const QuotaClient* client, QuotaType type) noexcept nogil:
-        """A reference to the sensor under the most specific quota; NULL when none applies."""
+        """A reference to the sensor of the most specific quota, or NULL if none applies."""
         cdef int i
         cdef unordered_map[string, double].iterator found
         cdef Scope user, client_id
@@ -296,7 +296,7 @@ cdef class ClientQuotaManager:
                                               LEVELS[i].client_id, client_id_of(client), client.client_id_size))
             if found == self.limits.end():
                 continue
-            # A quota by default is one for each, not one for all together.
+            # A default quota applies to each name separately, not to all together.
             user = NO_NAME if LEVELS[i].user == NO_NAME else NAMED
             client_id = NO_NAME if LEVELS[i].client_id == NO_NAME else NAMED
             return self.sensor(make_key(type, user, user_of(client), client.user_size, client_id,
@@ -358,7 +358,7 @@ cdef class ClientQuotaManager:
             if throttle_ms == 0:
                 sensor.bucket.tokens -= amount
             elif type == QUOTA_FETCH:
-                # It will ask again when its time is over; of mutations nobody knows.
+                # A fetch is repeated after its throttle time, so it gets a turn. A mutation may not be repeated.
                 throttle_ms = bucket_turn_ms(&sensor.bucket, sensor.bound, amount, self.burst_ms[<int>type], now_ms)
         pthread_mutex_unlock(&self.lock)
         return throttle_ms
@@ -374,7 +374,7 @@ cdef class ClientQuotaManager:
         pthread_mutex_unlock(&self.lock)
         return most
 
-    # --- for Python ------------------------------------------------------------------------------------------------
+    # --- Python ----------------------------------------------------------------------------------------------------
 
     cdef QuotaClient* pin_named(self, str user, str client_id) except NULL:
         cdef bytes user_bytes = user.encode()
@@ -391,13 +391,13 @@ cdef class ClientQuotaManager:
         return client
 
     def enables(self, int type) -> bool:
-        """Whether any client has a quota of this type."""
+        """Whether any quota of this type is set."""
         return self.is_enabled(<QuotaType>type)
 
     def charge_client(self, int type, str user, str client_id, double amount, now_ms=None, bint strictly=False) -> int:
-        """Uses bytes, percent of a second or partitions; for how many milliseconds the client is to be throttled.
+        """Charges bytes, percent of a second, or partitions. Returns for how many milliseconds to throttle the client.
 
-        Strictly, nothing is used by a client that has exceeded its quota, and one that has not may exceed it once.
+        With `strictly`, a client that has exceeded its quota is not charged. Other clients may exceed it once.
         """
         cdef QuotaClient* client
         cdef int64_t now = self.now_ms() if now_ms is None else now_ms
@@ -414,7 +414,7 @@ cdef class ClientQuotaManager:
         return throttle_ms
 
     def most_at_once_for(self, int type, str user, str client_id, now_ms=None) -> float:
-        """The largest answer that is to be made; infinite without a quota."""
+        """The maximum size of a response: see `most_at_once`. Infinite without a quota."""
         cdef QuotaClient* client
         cdef int64_t now = self.now_ms() if now_ms is None else now_ms
         cdef double most
@@ -427,7 +427,7 @@ cdef class ClientQuotaManager:
         return most
 
     def tokens_of(self, int type, str user, str client_id, now_ms=None) -> tuple[float, float] | None:
-        """What the client may use now, negative in debt, and its quota; None when no quota applies to it."""
+        """The client's tokens, negative in deficit, and its quota. None if no quota applies."""
         cdef QuotaClient* client
         cdef QuotaSensor* sensor
         cdef int64_t now = self.now_ms() if now_ms is None else now_ms
@@ -446,7 +446,7 @@ cdef class ClientQuotaManager:
 
     @property
     def client_count(self) -> int:
-        """How many clients are remembered."""
+        """Number of clients in the table."""
         cdef int32_t count
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -456,7 +456,7 @@ cdef class ClientQuotaManager:
 
     @property
     def sensor_count(self) -> int:
-        """How many token buckets are kept."""
+        """Number of sensors."""
         cdef size_t count
         with nogil:
             pthread_mutex_lock(&self.lock)
@@ -468,7 +468,7 @@ cdef class ClientQuotaManager:
 cdef int64_t wait_of(const QuotaSensor* sensor, QuotaType type) noexcept nogil:
     cdef int64_t wait_ms = bucket_wait_ms(&sensor.bucket, sensor.bound)
     if type == QUOTA_CONTROLLER_MUTATION and sensor.bucket.tokens < 0:
-        # Less than half a millisecond is a refusal all the same.
+        # A wait of less than half a millisecond must not round to 0, which means no throttling.
         wait_ms = max(<int64_t>1, wait_ms)
     return wait_ms
 

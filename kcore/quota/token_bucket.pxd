@@ -1,18 +1,19 @@
-"""Tokens that are used up and come back at the rate of a quota."""
+"""A token bucket that is refilled at the rate of a quota."""
 
 from libc.stdint cimport int64_t
 
 cdef struct TokenBucket:
-    double tokens                # negative in debt
+    double tokens                # negative in deficit
     int64_t refilled_ms
-    double next_turn_ms          # when all who wait for their turn have had it
+    double next_turn_ms          # when the next turn is free
 
-# Full, whatever its quota will be.
+# A full bucket for any quota.
 cdef void bucket_init(TokenBucket* bucket) noexcept nogil
-# Gives back what came back by now, of `bound` tokens a second up to what comes in `burst_ms`.
+# Adds the tokens since the last refill, `bound` per second, up to the amount of `burst_ms`.
 cdef void bucket_refill(TokenBucket* bucket, double bound, int64_t burst_ms, int64_t now_ms) noexcept nogil
-# In milliseconds, how long nothing must be used for the debt to be paid; 0 without one.
+# Milliseconds without usage until the deficit is repaid. 0 without a deficit.
 cdef int64_t bucket_wait_ms(const TokenBucket* bucket, double bound) noexcept nogil
-# In debt: how long one is to wait for its turn to use `amount`, after those who asked before; at most by `most_ms` longer.
+# Milliseconds until the next free turn, and reserves it for `amount`. Call it in deficit. Turns are at most `most_ms`
+# after the end of the deficit.
 cdef int64_t bucket_turn_ms(TokenBucket* bucket, double bound, double amount, int64_t most_ms,
                             int64_t now_ms) noexcept nogil

@@ -1,20 +1,22 @@
-"""A token bucket (`TokenBucket`, KIP-599), by which all quotas are measured here.
+"""A token bucket (`TokenBucket`, KIP-599), with which all quotas are measured.
 
-Tokens are what a quota counts: bytes, percent of a second, partitions, connections. They come back at its rate, up to the burst
-that is let through after silence. Whoever uses more than there is stands in debt, and is to wait until that is paid.
+Tokens are the unit of a quota: bytes, percent of a second, partitions, connections. They are refilled at the rate of
+the quota, up to the burst that is permitted after inactivity. A client that uses more tokens than there are causes a
+deficit, and has to wait until it is repaid.
 
-Kafka has buckets for controller mutations only, and measures the others by a `Rate` over eleven samples. Burst and throttle
-time are the same: with O measured over a time of W above the quota T, (O - T) / T * W is the debt by T. But a rate
-forgets a burst all at once, eleven windows later, and until then the clients wait in vain: those that take all they can live in
-a cycle of ten windows' worth at once and ten windows of nothing. A minute of it came to 0.91 to 1.11 of the quota by where in
-the cycle it began, and what is asked for by whole windows' worths at a time to 0.5 to 0.9. A bucket holds the quota over any time
-but for one burst, which is why KIP-599 has it.
+Kafka uses buckets for controller mutations only, and measures the other quotas with a `Rate` over eleven samples. Burst
+and throttle time are the same: with an amount O over a time W above the quota T, (O - T) / T * W is the deficit divided
+by T. But a rate forgets a burst all at once, eleven windows later, and until then clients wait in vain: clients that
+use all they can alternate between ten windows' worth at once and ten windows of nothing. One minute of this was
+measured at 0.91 to 1.11 of the quota, depending on the phase, and requests of the size of whole windows at 0.5 to 0.9.
+A bucket keeps the quota over any time except for one burst, which is why KIP-599 introduced it.
 
-Those who get nothing as long as there is debt are given turns: were they all told of the moment when it is paid, the nearest
-would always come first, and the others in vain. A turn is no claim: who comes when there is no debt is served.
+Clients that are refused until the deficit is repaid get turns. If all of them waited for the same moment, the closest
+one would always be first, and the others would wait in vain. A turn is not exclusive: a client that comes without a
+deficit is served.
 
-Times are milliseconds of a clock that does not go back; a thread may be a little behind another. No lock: whoever owns
-the bucket holds one.
+Times are milliseconds of a monotonic clock; a thread may be slightly behind another. There is no lock: the owner of the
+bucket holds one.
 """
 
 from libc.math cimport HUGE_VAL, ceil, llround
@@ -29,7 +31,7 @@ cdef void bucket_init(TokenBucket* bucket) noexcept nogil:
 
 cdef void bucket_refill(TokenBucket* bucket, double bound, int64_t burst_ms, int64_t now_ms) noexcept nogil:
     if bound == HUGE_VAL:
-        # An infinite quota, which may be set, can be neither measured nor exceeded.
+        # An infinite quota is permitted. It cannot be exceeded, and its usage cannot be measured.
         bucket.tokens = HUGE_VAL
     else:
         bucket.tokens += bound * max(<int64_t>0, now_ms - bucket.refilled_ms) / 1000
@@ -50,7 +52,7 @@ cdef int64_t bucket_turn_ms(TokenBucket* bucket, double bound, double amount, in
                             int64_t now_ms) noexcept nogil:
     cdef double first_ms = now_ms + debt_ms(bucket, bound)
     cdef double turn_ms = min(max(first_ms, bucket.next_turn_ms), first_ms + most_ms)
-    # Not before it: who comes too early has to wait for another.
+    # Round up: a client that comes before its turn would have to wait for another one.
     cdef double wait_ms = ceil(turn_ms - now_ms)
     bucket.next_turn_ms = turn_ms + amount / bound * 1000
     return <int64_t>wait_ms if wait_ms < INT32_MAX else INT32_MAX
