@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
-# Each with the broker configurations that are its bounds, in the order of the checks.
+# The broker configurations with the bounds of each group configuration, in the order of the checks.
 BOUNDS = {
     HEARTBEAT_INTERVAL: ("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
     SESSION_TIMEOUT: ("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
@@ -47,7 +47,7 @@ def validate_group_overrides(broker: BrokerConfig, overrides: Mapping[str, str])
             raise ConfigException(f"Unknown group config name: {name}")
         key.parse(text)
     for name, (lowest, highest) in BOUNDS.items():
-        # The broker's own value may be out of bounds: they apply to groups.
+        # The bounds apply to groups. The broker's own value may be outside them.
         value = group_number(broker, overrides, name)
         if name in overrides and value < broker.number(lowest):
             raise ConfigException(f"{name} must be greater than or equal to {lowest}")

@@ -1,6 +1,6 @@
-"""Groups and the topic of their offsets (GroupCoordinatorConfig of Kafka 4.3).
+"""Consumer groups and `__consumer_offsets` (GroupCoordinatorConfig of Kafka 4.3).
 
-The consumer protocol is on, and groups may change between it and the classic one.
+By default the consumer protocol is enabled, and groups may migrate between it and the classic protocol.
 """
 
 from __future__ import annotations

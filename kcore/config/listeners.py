@@ -1,4 +1,4 @@
-"""Listeners: NAME://HOST:PORT addresses, the security protocol behind each name, and which of them are opened.
+"""Listeners: NAME://HOST:PORT addresses, the security protocol of each name, and the ones that are opened.
 
 As in Kafka, names are converted to upper case, and `listener.security.protocol.map` defines their security protocols.
 Listeners in `controller.listener.names` belong to KRaft's controller and are not opened.

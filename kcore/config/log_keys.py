@@ -1,7 +1,6 @@
-"""How logs are kept: segments, indexes, retention, flushing, timestamps, cleaning (ServerLogConfigs, CleanerConfig of
-Kafka 4.3).
+"""Logs: segments, indexes, retention, flushing, timestamps, cleaning (ServerLogConfigs, CleanerConfig of Kafka 4.3).
 
-Most of these are the defaults of topic configurations; `topic_keys.BROKER_SYNONYMS` says which.
+Most of these are defaults of topic configurations. `topic_keys.BROKER_SYNONYMS` has the mapping.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which release names Kafka 3.9 knows (MetadataVersion): `3.9-IV0`, or `3.9` for the newest of a release."""
+"""The names of metadata versions (Kafka's MetadataVersion): `3.9-IV0`, or `3.9` for the latest of a release."""
 
 from __future__ import annotations
 
-# How many interim versions (-IV0 and on) each release has; releases before 0.10 have none and three numbers.
+# The number of interim versions (from -IV0 on) of each release. Releases before 0.10 have none, and three numbers.
 _PLAIN_RELEASES = ("0.8.0", "0.8.1", "0.8.2", "0.9.0")
 _INTERIM_VERSIONS = {
     "0.10.0": 2,
@@ -35,13 +35,13 @@ _INTERIM_VERSIONS = {
 
 
 def names() -> list[str]:
-    """Every name in full, oldest first."""
+    """All full names, oldest first."""
     interim = [f"{release}-IV{number}" for release, count in _INTERIM_VERSIONS.items() for number in range(count)]
     return [*_PLAIN_RELEASES, *interim]
 
 
 def is_version(text: str) -> bool:
-    """Whether Kafka takes a text as the name of a version."""
+    """Whether Kafka accepts a text as the name of a version."""
     if text in _PLAIN_RELEASES or text in names():
         return True
     numbers = text.split("-")[0].split(".")

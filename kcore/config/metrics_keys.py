@@ -1,6 +1,6 @@
-"""Metrics, the endpoint that serves them, the windows that quotas are measured over.
+"""Metrics, the metrics endpoint, and the windows over which quotas are measured.
 
-MetricConfigs and QuotaConfig of Kafka 4.3; the endpoint is our own, as Kafka reports by JMX.
+Source: MetricConfigs and QuotaConfig of Kafka 4.3. Kafka has no such endpoint: it reports over JMX.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     \\ at the end of a line continues it; the next line's leading blanks are dropped
     \\t \\n \\r \\f \\uXXXX \\<any other character> are escapes in names and values
 
-A file is read as UTF-8, and as Latin-1 (Java's own choice) where it is not valid UTF-8. A later value replaces an
-earlier one of the same name.
+A file is read as UTF-8, or as Latin-1 (Java's encoding) if it is not valid UTF-8. A later value replaces an earlier one
+of the same name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def load_properties(path: str) -> dict[str, str]:
-    """The properties of a file; OSError when it cannot be read."""
+    """The properties of a file. Raises OSError if it cannot be read, and ValueError for a malformed \\u escape."""
     return parse_properties(load_text(path))
 
 
 def load_text(path: str) -> str:
-    """The text of a properties file; OSError when it cannot be read."""
+    """The text of a properties file. Raises OSError if it cannot be read."""
     with open(path, "rb") as file:
         content = file.read()
     try:
@@ -35,12 +35,12 @@ def load_text(path: str) -> str:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The properties of a text; ValueError on a malformed \\u escape."""
+    """The properties of a text. Raises ValueError for a malformed \\u escape."""
     return {name: value for _, name, value in numbered_properties(text)}
 
 
 def numbered_properties(text: str) -> Iterator[tuple[int, str, str]]:
-    """Each property of a text with the number of its first line, counted from 1; ValueError as `parse_properties`."""
+    """Yields (1-based number of the first line, name, value) per property. Raises ValueError as `parse_properties`."""
     for number, line in _logical_lines(text):
         end = _end_of_name(line)
         value = line[end:].lstrip(BLANKS)
@@ -50,7 +50,7 @@ def numbered_properties(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments and blank ones, continuations joined, with their first line's number."""
+    """Joins continuation lines and skips comments and blank lines. Yields (number of the first line, line)."""
     pending: str | None = None
     first = 0
     for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):

@@ -1,6 +1,6 @@
-"""What Kafka's KRaft mode adds (KRaftConfigs, QuorumConfig of Kafka 4.3).
+"""KRaft mode (KRaftConfigs, QuorumConfig of Kafka 4.3).
 
-There is no Raft quorum here, so that nearly all of it is accepted and unused.
+This broker has no Raft quorum. Nearly all of these configurations are accepted and have no effect.
 """
 
 from __future__ import annotations

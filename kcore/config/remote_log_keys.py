@@ -1,6 +1,6 @@
 """Tiered storage (RemoteLogManagerConfig of Kafka 4.3).
 
-There is no remote tier here: all of it is accepted and unused.
+Tiered storage is not supported. These configurations are accepted and have no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Replicas, leaders and stopping in good order (ReplicationConfigs of Kafka 4.3)."""
+"""Replicas, leader election and controlled shutdown (ReplicationConfigs of Kafka 4.3)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Authentication with SASL (SaslConfigs, BrokerSecurityConfigs of Kafka 4.3).
 
-No listener speaks SASL in this version: all of it is accepted and unused.
+SASL is not supported in this version. These configurations are accepted and have no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who a broker is, where its files and metadata lie, which topics it makes, what limits a client (Kafka 4.3)."""
+"""The broker's identity, directories and metadata store, automatic topics, and limits of requests (Kafka 4.3)."""
 
 from __future__ import annotations
 

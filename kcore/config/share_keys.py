@@ -1,6 +1,6 @@
 """Share groups (ShareGroupConfig, ShareCoordinatorConfig of Kafka 4.3, KIP-932).
 
-There are no share groups here: all of it is accepted and unused.
+Share groups are not supported. These configurations are accepted and have no effect.
 """
 
 from __future__ import annotations

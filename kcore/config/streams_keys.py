@@ -1,6 +1,6 @@
 """Streams groups (GroupCoordinatorConfig of Kafka 4.3, KIP-1071).
 
-There are no streams groups here: all of it is accepted and unused.
+Streams groups are not supported. These configurations are accepted and have no effect.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Certificates and ciphers (SslConfigs of Kafka 4.3).
 
-No listener speaks TLS in this version: all of it is accepted and unused.
+TLS is not supported in this version. These configurations are accepted and have no effect.
 """
 
 from __future__ import annotations

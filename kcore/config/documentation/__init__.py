@@ -1,6 +1,6 @@
-"""What each configuration is for, in a sentence or two; a module for each table of keys.
+"""The descriptions of all configurations, with one module for each table of keys.
 
-A broker starts without these texts: they are imported when someone asks for documentation.
+A broker does not import them at its start, but only for requests that include documentation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_USED = "Not used here."
 
 
 def broker_documentation(name: str, *, is_used: bool = True) -> str:
-    """The text of a broker configuration; of one that is not used it says so."""
+    """The description of a broker configuration, with a remark if it is not used. Raises KeyError for other names."""
     for table in BROKER_TABLES:
         text = _texts(table).get(name)
         if text is not None:
@@ -37,7 +37,7 @@ def broker_documentation(name: str, *, is_used: bool = True) -> str:
 
 
 def topic_documentation(name: str, *, is_used: bool = True) -> str:
-    """The text of a topic configuration."""
+    """The description of a topic configuration, with a remark if it is not used. Raises KeyError for other names."""
     text = _texts("topic")[name]
     return text if is_used else f"{text} {NOT_USED}"
 

@@ -1,4 +1,4 @@
-"""What the keys of `group_keys.py` are for."""
+"""Descriptions of the configurations in `group_keys.py`."""
 
 TEXTS = {
     "group.consumer.assignment.interval.ms": (

@@ -1,4 +1,4 @@
-"""What the keys of `log_keys.py` are for."""
+"""Descriptions of the configurations in `log_keys.py`."""
 
 TEXTS = {
     "compression.gzip.level": "Default of the topic configuration of the same name.",

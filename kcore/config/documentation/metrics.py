@@ -1,4 +1,4 @@
-"""What the keys of `metrics_keys.py` are for."""
+"""Descriptions of the configurations in `metrics_keys.py`."""
 
 TEXTS = {
     "alter.log.dirs.replication.quota.window.num": "Number of samples for measuring moves between log directories.",

@@ -1,4 +1,4 @@
-"""What the keys of `network_keys.py` are for."""
+"""Descriptions of the configurations in `network_keys.py`."""
 
 TEXTS = {
     "advertised.listeners": (

@@ -1,4 +1,4 @@
-"""What the keys of `quorum_keys.py` are for."""
+"""Descriptions of the configurations in `quorum_keys.py`."""
 
 TEXTS = {
     "broker.heartbeat.interval.ms": "Interval between heartbeats of a KRaft broker to its controller.",

@@ -1,4 +1,4 @@
-"""What the keys of `remote_log_keys.py` are for."""
+"""Descriptions of the configurations in `remote_log_keys.py`."""
 
 TEXTS = {
     "follower.fetch.last.tiered.offset.enable": "Whether a new follower begins at the last offset in the remote tier.",

@@ -1,4 +1,4 @@
-"""What the keys of `replication_keys.py` are for."""
+"""Descriptions of the configurations in `replication_keys.py`."""
 
 TEXTS = {
     "auto.leader.rebalance.enable": "Whether leadership automatically returns to preferred replicas.",

@@ -1,4 +1,4 @@
-"""What the keys of `sasl_keys.py` are for."""
+"""Descriptions of the configurations in `sasl_keys.py`."""
 
 TEXTS = {
     "sasl.client.callback.handler.class": "Java callback handler of a SASL client.",

@@ -1,4 +1,4 @@
-"""What the keys of `security_keys.py` are for."""
+"""Descriptions of the configurations in `security_keys.py`."""
 
 TEXTS = {
     "authorizer.class.name": "Authorizer class. None is available in this version.",

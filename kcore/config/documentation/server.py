@@ -1,4 +1,4 @@
-"""What the keys of `server_keys.py` are for."""
+"""Descriptions of the configurations in `server_keys.py`."""
 
 TEXTS = {
     "alter.config.policy.class.name": "Java class that validates changes of configurations. kcli cannot load it.",

@@ -1,4 +1,4 @@
-"""What the keys of `share_keys.py` are for."""
+"""Descriptions of the configurations in `share_keys.py`."""
 
 TEXTS = {
     "group.share.assignment.interval.ms": "Minimum time between two assignments of a share group.",

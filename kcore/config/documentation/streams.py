@@ -1,4 +1,4 @@
-"""What the keys of `streams_keys.py` are for."""
+"""Descriptions of the configurations in `streams_keys.py`."""
 
 TEXTS = {
     "group.streams.assignment.interval.ms": "Minimum time between two assignments of a streams group.",

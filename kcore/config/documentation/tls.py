@@ -1,4 +1,4 @@
-"""What the keys of `tls_keys.py` are for."""
+"""Descriptions of the configurations in `tls_keys.py`."""
 
 TEXTS = {
     "ssl.allow.dn.changes": "Whether a new certificate may have another distinguished name.",

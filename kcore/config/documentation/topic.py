@@ -1,4 +1,4 @@
-"""What the configurations of a topic are for."""
+"""Descriptions of topic configurations."""
 
 TEXTS = {
     "cleanup.policy": (

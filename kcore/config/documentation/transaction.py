@@ -1,4 +1,4 @@
-"""What the keys of `transaction_keys.py` are for."""
+"""Descriptions of the configurations in `transaction_keys.py`."""
 
 TEXTS = {
     "add.partitions.to.txn.retry.backoff.max.ms": (

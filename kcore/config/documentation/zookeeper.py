@@ -1,4 +1,4 @@
-"""What the keys of `zookeeper_keys.py` are for."""
+"""Descriptions of the configurations in `zookeeper_keys.py`."""
 
 TEXTS = {
     "zookeeper.clientCnxnSocket": "Java class of ZooKeeper connections.",
