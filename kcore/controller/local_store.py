@@ -1,8 +1,8 @@
-"""What the stores of one machine have in common: preconditions, fencing, the order of notifications.
+"""The common part of local metadata stores: preconditions, fencing, and the order of notifications.
 
-A change is checked against the newest image, written as one `Transaction` by the subclass, applied to the image and
-told to the listeners. The lock is held from the check to the telling, so that the order of commits is the order in
-which listeners hear; it is re-entrant, because a listener may make a change of its own.
+A change is checked against the latest image, written by the subclass as one `Transaction`, applied to the image, and
+passed to the listeners. The lock is held from the check to the notification, so listeners receive changes in the order
+of commits. It is re-entrant, because a listener may make a change itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LAST_PRODUCER_ID = 2**63 - 1
 
 
 class StoredState(Value):
-    """Everything that survives: the image without its brokers, and the counters."""
+    """The durable state: the image without its brokers, and the counters."""
 
     __slots__ = ("controller_epoch", "deleted_topic_ids", "image", "next_broker_epoch", "next_producer_id")
 
@@ -74,7 +74,7 @@ def _newer(value: int | None, previous: int) -> int:
 
 
 class Transaction(Value):
-    """One change: `expected_epoch` fences it (None: not the controller's), the counters that it sets, and the delta."""
+    """One change: the expected controller epoch (None: not checked), the counters to set, and the delta."""
 
     __slots__ = (
         "controller_epoch",
@@ -103,7 +103,7 @@ class Transaction(Value):
 
 
 class LocalMetadataStore(MetadataStore):
-    """Subclasses read and write: `_load`, `_create`, `_write`, `_release`, `set_aside`, and `name` for messages."""
+    """Subclasses implement `_load`, `_create`, `_write`, `_release` and `set_aside`, and `name` for messages."""
 
     __slots__ = ("_listeners", "_lock", "_state", "_telling", "_untold")
 
@@ -116,7 +116,7 @@ class LocalMetadataStore(MetadataStore):
 
     @abstractmethod
     def _load(self) -> StoredState | None:
-        """Opens, and answers what is stored; None when there is nothing yet."""
+        """Opens the store and returns its state, or None if it is new."""
 
     @abstractmethod
     def _create(self, cluster_id: str) -> None:

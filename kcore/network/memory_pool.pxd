@@ -1,17 +1,17 @@
-"""The memory that requests may take, shared by a server's processors and its request channel."""
+"""The memory for requests, shared by a server's processors and its request channel."""
 
 from libc.stdint cimport int32_t, int64_t
 from kcore.platform.sync cimport atomic_load_32, pthread_mutex_t
 
 cdef enum:
-    UNCOUNTED_BYTES = 16 * 1024  # buffers and requests up to this size are bounded by their number instead
+    UNCOUNTED_BYTES = 16 * 1024  # buffers and requests up to this size are bounded by number instead
 
 cdef enum ClaimState:
     UNCLAIMED = 0
     CLAIM_WAITING = 1
-    CLAIM_GRANTED = 2            # its bytes are reserved for whoever made it
+    CLAIM_GRANTED = 2            # its bytes are reserved for its owner
 
-# A place in the queue for memory; zeroed at first. It stays where it is until it was redeemed or cancelled.
+# A place in the queue for memory. Zero it first, and do not move it until it was redeemed or cancelled.
 cdef struct MemoryClaim:
     MemoryClaim* next
     MemoryClaim* previous

@@ -6,8 +6,8 @@ it is complete and until it is answered. Complete requests are always accepted h
 be released.
 
 Handlers run Python, one at a time. A second handler that is woken while the first one works only competes for the GIL.
-Whoever releases the GIL for a moment usually gets it back first, so the other waits for the switch interval again and
-again. Therefore, while a handler works, no other is woken, and the handler takes what has come meanwhile when it is
+A thread that releases the GIL for a moment usually gets it back first, so the other waits for the switch interval again
+and again. Therefore, while a handler works, no other is woken, and the handler takes what has come meanwhile when it is
 done. If it has not returned after ROUSE_MS, because it waits for a disk or has much to do, the processor whose request
 waits writes off the working handlers, which starts a new turn, and wakes another. A handler that is going to wait calls
 `stand_aside`. A woken handler takes requests only after it has the GIL, so that no request waits with a thread that

@@ -143,7 +143,7 @@ class PartitionImport:
         self._store.close()
         self._log_dirs.close()
 
-    # What is to be done
+    # Planning
 
     def plan(self, directories: Sequence[str], topic_id: bytes | None = None, *, moves: bool = False) -> list[Move]:
         """Returns what `carry_out` will do, without changing anything. Raises ImportRefused.

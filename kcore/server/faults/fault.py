@@ -1,4 +1,4 @@
-"""One fault: the requests that it matches, when it strikes, and what it does to the response."""
+"""One fault: the requests that it matches, when it strikes, and its effect on the response."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def member_with_current(who: ConsumerMember, value: Message) -> ConsumerMember:
 
 
 def _owned_of(rows: list[Message], member_epoch: int) -> OwnedPartitions:
-    """Partitions with their assignment epochs. Records before Kafka 4.3 have none: the member epoch stands for them."""
+    """Partitions with their assignment epochs. Records before Kafka 4.3 have none: the member epoch is used instead."""
     owned = {}
     for row in rows:
         epochs = row.assignment_epochs
