@@ -38,6 +38,13 @@ EMBEDDED_DEFAULTS: dict[str, ConfigValue] = {
 }
 
 
+# What fails with one broker if one of these is larger than 1.
+REPLICATION_FACTORS = {
+    "default.replication.factor": "topics without a replication factor of their own cannot be created",
+    "offsets.topic.replication.factor": "__consumer_offsets cannot be created, and consumer groups need it",
+    "transaction.state.log.replication.factor": "__transaction_state cannot be created, and transactions need it",
+}
+
 UNKNOWN_KEYS = "kcli.config.unknown.keys"
 ERROR, WARN = "error", "warn"
 UNKNOWN_NAME_REMEDY = f"`kcli configs docs` lists all names, and {UNKNOWN_KEYS}={WARN} ignores unknown ones"
@@ -241,6 +248,17 @@ class BrokerConfig(TypedConfig):
             f"{name} has no effect in this version"
             for name in self._static
             if not BROKER_KEYS[name].is_used and self[name] != self.default(name)
+        ]
+        if "compact" in self.texts("log.cleanup.policy"):
+            self.warnings.append(
+                "log.cleanup.policy contains compact, but logs are not compacted in this version. With compact alone, "
+                "all records of a topic are kept"
+            )
+        self.warnings += [
+            f"{name}={self.number(name)} cannot be reached, because this version has one broker: {consequence}. "
+            "Set it to 1"
+            for name, consequence in REPLICATION_FACTORS.items()
+            if self.number(name) > 1
         ]
         if self["metadata.store"] != "embedded":
             raise ConfigException(

@@ -30,7 +30,7 @@ from kcore.controller.topic_plan import (
 )
 from kcore.errors import KafkaError
 from kcore.logger import WARN, get_logger
-from kcore.metadata.image import TOPIC_RESOURCE
+from kcore.metadata.image import INTERNAL_TOPICS, TOPIC_RESOURCE
 from kcore.metadata.quota_entity import IP
 
 TYPE_CHECKING = False
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 LOG = get_logger("kcore.controller")
 UNUSED = "Topic configurations without effect in this version"
+UNCOMPACTED = "Logs are not compacted in this version. All records are kept of the topics with cleanup.policy=compact"
 
 
 def unlimited(partitions: int) -> None:
@@ -94,6 +95,8 @@ class Controller:
         """Makes this the active controller on a broker, and fences the previous one."""
         with self._lock:
             self._epoch = self._store.claim_controller(broker_id)
+            topics = {name: self.image.topic_configs(name) for name in self.image.topics}
+        _warn_of_compaction(topics)
 
     # Brokers and leaders
 
@@ -264,6 +267,7 @@ class Controller:
         try:
             if accepted:
                 self._store.create_topics(self._epoch, accepted)
+                _warn_of_compaction({topic.name: configs for topic, configs in accepted})
         except KafkaError as error:
             return [(TopicResult(result.name, error=result.error or error), configs) for result, configs in planned]
         return planned
@@ -352,6 +356,8 @@ class Controller:
                 self._check_configs(overrides)
             if not validate_only and overrides != current:
                 self._store.set_configs(self._epoch, resource_type, name, overrides)
+                if resource_type == TOPIC_RESOURCE:
+                    _warn_of_compaction({name: overrides})
 
     def topic_config(self, topic: str) -> TopicConfig:
         """The effective configuration of a topic: its overrides and the broker's defaults."""
@@ -462,3 +468,14 @@ class Controller:
     def allocate_producer_ids(self) -> range:
         """Allocates a block of producer ids (KIP-730)."""
         return self._store.allocate_producer_ids(self._epoch)
+
+
+def _warn_of_compaction(topics: Mapping[str, Mapping[str, str]]) -> None:
+    """Logs the topics whose overrides ask for compaction; internal topics always do."""
+    names = [
+        name
+        for name, configs in topics.items()
+        if name not in INTERNAL_TOPICS and "compact" in configs.get("cleanup.policy", "").replace(" ", "").split(",")
+    ]
+    if names:
+        LOG.limited(WARN, "any", UNCOMPACTED, "%s: %s", UNCOMPACTED, ", ".join(sorted(names)))

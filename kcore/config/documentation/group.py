@@ -63,7 +63,8 @@ TEXTS = {
     "offsets.topic.compression.codec": "Number of the compression codec of the topic `__consumer_offsets`.",
     "offsets.topic.num.partitions": "Number of partitions of the topic `__consumer_offsets`. Do not change it later.",
     "offsets.topic.replication.factor": (
-        "Replication factor of the topic `__consumer_offsets`. The default is 1 with the embedded metadata store."
+        "Replication factor of the topic `__consumer_offsets`. The default is 1 with the embedded metadata store. With "
+        "one broker, the topic cannot be created with a larger value, and the broker logs a warning."
     ),
     "offsets.topic.segment.bytes": "Segment size of the topic `__consumer_offsets`.",
 }

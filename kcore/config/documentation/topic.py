@@ -3,7 +3,8 @@
 TEXTS = {
     "cleanup.policy": (
         "What happens to old segments. `delete` deletes them by age and size. `compact` keeps the last record of each "
-        "key. Both can be combined."
+        "key. Both can be combined. Logs are not compacted in this version: with `compact` alone, all records are "
+        "kept. The broker logs a warning."
     ),
     "compression.gzip.level": (
         "Compression level of gzip when the broker compresses batches. -1 is the library's default."

@@ -177,6 +177,22 @@ def test_one_broker_needs_no_configuration() -> None:
     assert [str(endpoint) for endpoint in config.listeners.endpoints] == ["PLAINTEXT://:9092"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "warning"),
+    [
+        ("offsets.topic.replication.factor", "3", "__consumer_offsets cannot be created, and consumer groups need it"),
+        ("transaction.state.log.replication.factor", "3", "__transaction_state cannot be created"),
+        ("default.replication.factor", "2", "topics without a replication factor of their own cannot be created"),
+        ("log.cleanup.policy", "compact", "logs are not compacted in this version"),
+        ("log.cleanup.policy", "delete,compact", "logs are not compacted in this version"),
+    ],
+)
+def test_what_one_broker_does_not_have_is_a_warning(name: str, value: str, warning: str) -> None:
+    (found,) = BrokerConfig({name: value}).warnings
+    assert found.startswith(name)
+    assert warning in found
+
+
 def test_what_the_properties_say_beats_the_profile() -> None:
     config = BrokerConfig({"group.initial.rebalance.delay.ms": "250", "offsets.topic.replication.factor": "2"})
     assert config["group.initial.rebalance.delay.ms"] == 250

@@ -159,6 +159,20 @@ class TestCreateTopics:
         assert error.name == "INVALID_CONFIG"
         assert "cleanup.policy" in error.message
 
+    def test_topics_that_ask_for_compaction_are_named(
+        self, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        missing = "Logs are not compacted in this version. All records are kept of the topics with"
+        cluster.controller.auto_create_topics(["__consumer_offsets"])
+        cluster.controller.create_topics([NewTopic("deleted"), NewTopic("both", configs={"cleanup.policy": "delete"})])
+        assert missing not in capsys.readouterr().err
+        cluster.controller.create_topics([NewTopic("table", configs={"cleanup.policy": "compact,delete"})])
+        assert f"{missing} cleanup.policy=compact: table\n" in capsys.readouterr().err
+        cluster.controller.change_configs(TOPIC_RESOURCE, "deleted", lambda _: {"cleanup.policy": "compact"})
+        assert f"{missing} cleanup.policy=compact: deleted\n" in capsys.readouterr().err
+        cluster.controller.start(1)
+        assert f"{missing} cleanup.policy=compact: deleted, table\n" in capsys.readouterr().err
+
 
 class TestAutoCreation:
     def test_internal_topics_are_made_as_they_have_to_be(self, cluster: Cluster) -> None:
