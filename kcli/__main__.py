@@ -24,8 +24,9 @@ def main() -> int:
 
         arguments = plain_arguments(sys.argv[2:])
         if arguments is not None:
-            from kcli.failures import report
+            from kcli.failures import name_command, report
 
+            name_command("kcli server-start")
             return report(lambda: serve(arguments))
     if sys.argv[1:2] and sys.argv[1].startswith("kafka-"):
         from kcli import kafka_tools

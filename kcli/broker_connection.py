@@ -6,14 +6,14 @@ unless --wait is given. It prints a warning when it loses a broker later (`Broke
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from typing import NamedTuple
 
 import click
 
-from kcli.failures import lowered
+from kcli.failures import complain, lowered
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def wait_options(function: FC) -> FC:
     )
     limited = click.option(
         "--wait-ms",
-        type=click.IntRange(min=0),
+        type=IntegerRange(min=0),
         metavar="MS",
         expose_value=False,
         callback=_note_limit,
@@ -189,8 +189,5 @@ class BrokerWatch:
 
 
 def warn(lines: Sequence[str]) -> None:
-    """Writes whole lines, because other threads write to stderr too."""
     for line in lines:
-        sys.stderr.write(f"kcli: {line}\n")
-    if lines:
-        sys.stderr.flush()
+        complain(line)

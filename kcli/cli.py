@@ -114,7 +114,7 @@ def execute(arguments: Sequence[str]) -> int:
         print(f"{path}: {message}{'' if message.endswith(('.', '?')) else '.'} See: {path} --help", file=sys.stderr)
         return error.exit_code
     except click.ClickException as error:
-        print(f"kcli: {error.format_message()}", file=sys.stderr)
+        failures.complain(error.format_message())
         return error.exit_code
     except click.Abort:
         return failures.INTERRUPTED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from kcli.properties import parse_properties, read_properties
+from kcli.properties import complain_of, parse_properties, read_properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def producer_config(properties: dict[str, str]) -> ProducerConfig:
 
     own = {name: value for name, value in properties.items() if not name.endswith(IGNORED_SUFFIXES)}
     config = ProducerConfig(own)
-    for warning in config.warnings:
-        click.echo(f"kcli: {warning}", err=True)
+    complain_of(config.warnings)
     return config
 
 
@@ -41,8 +40,7 @@ def consumer_config(properties: dict[str, str]) -> ConsumerConfig:
 
     own = {name: value for name, value in properties.items() if not name.endswith(IGNORED_SUFFIXES)}
     config = ConsumerConfig(own)
-    for warning in config.warnings:
-        click.echo(f"kcli: {warning}", err=True)
+    complain_of(config.warnings)
     return config
 
 

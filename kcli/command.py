@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import click
 
+from kcli.failures import name_command
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -19,6 +21,15 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._examples = examples
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Names the command in all messages. Click omits it when the value of an option is missing."""
+        name_command(context.command_path)
+        try:
+            return super().parse_args(context, arguments)
+        except click.UsageError as error:
+            error.ctx = error.ctx or context
+            raise
 
     def examples(self) -> list[tuple[str, str]]:
         """Pairs of a description and a command line."""

@@ -25,8 +25,7 @@ def suggest_topic_configs(error: Exception, names: Iterable[str]) -> None:
 
 def warn_of_unknown_broker_configs(names: Iterable[str]) -> None:
     """Warns on stderr: brokers accept any name, because plugins may define it."""
-    import sys
-
+    from kcli.failures import complain
     from kcore.config.broker_keys import BROKER_KEYS
     from kcore.config.definition import nearest_name
     from kcore.config.foreign_names import remark
@@ -36,4 +35,4 @@ def warn_of_unknown_broker_configs(names: Iterable[str]) -> None:
         if name not in BROKER_KEYS and remark(name) is None and not is_listener_bound(name):
             near = nearest_name(name, BROKER_KEYS)
             suggestion = f". Did you mean {near}?" if near is not None else ""
-            print(f"kcli: warning: unknown broker configuration {name}{suggestion}", file=sys.stderr)
+            complain(f"warning: unknown broker configuration {name}{suggestion}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def confirm(command: str, plan: Iterable[str], unless: str = "nothing was deleted") -> None:
+def confirm(plan: Iterable[str], unless: str = "nothing was deleted") -> None:
     """Returns when the user agrees. The plan goes to stderr, so that a pipe gets only results.
 
     `unless` is the error when the user declines.
@@ -21,6 +21,6 @@ def confirm(command: str, plan: Iterable[str], unless: str = "nothing was delete
     for line in plan:
         click.echo(line, err=True)
     if not sys.stdin.isatty():
-        raise UsageFailure(f"{command}: not a terminal: pass --yes to confirm")
+        raise UsageFailure("not a terminal: pass --yes to confirm")
     if not click.confirm("Continue?", err=True):
         raise Failure(unless)

@@ -2,8 +2,8 @@
 
     0 success | 1 failure or partial failure | 2 usage error | 3 unreachable or timed out | 4 denied | 130 interrupted
 
-A failure is one line on stderr: what failed, why, and what to do next. Exceptions of the client and the operating
-system become failures here. Every other exception is a defect and keeps its traceback.
+A failure is one line on stderr: the command, what failed, why, and what to do next. Exceptions of the client and the
+operating system become failures here. Every other exception is a defect and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OK = 0
 INTERRUPTED = 130
+# The command of this process, as in `kcli topics create`: the beginning of its messages.
+_command = "kcli"
 
 
 class Failure(Exception):
@@ -62,6 +64,19 @@ class NotThere(Failure):
         self.name = name
 
 
+def name_command(path: str) -> None:
+    """Sets the command that messages begin with."""
+    global _command
+    _command = path
+
+
+def complain(text: str) -> None:
+    """Writes a message to stderr, after the name of the command. One call writes whole lines, because other threads
+    write to stderr too."""
+    sys.stderr.write(f"{_command}: {text}\n")
+    sys.stderr.flush()
+
+
 def raise_failures(failures: Sequence[str | Exception]) -> None:
     """Ends a command that failed in part: each failure is printed on a line of its own."""
     if failures:
@@ -84,7 +99,7 @@ def report(action: Callable[[], int]) -> int:
         if failure is None:
             raise
         for line in map(text_of, failure.causes):
-            print(f"kcli: {line}", file=sys.stderr)
+            complain(line)
         return failure.exit_code
 
 
@@ -111,7 +126,7 @@ def translate(error: Exception) -> Failure | None:
     if isinstance(error, FileNotFoundError):
         return UsageFailure(f"{error.filename}: no such file or directory")
     if isinstance(error, IsADirectoryError):
-        return Failure(f"cannot read {error.filename}: it is a directory. Pass a file")
+        return Failure(f"cannot open {error.filename}: it is a directory. Pass a file")
     if isinstance(error, NotADirectoryError):
         parent = os.path.dirname(os.fspath(error.filename))
         return Failure(f"cannot open {error.filename}: {parent} is not a directory. Pass a directory")

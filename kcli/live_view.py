@@ -7,6 +7,7 @@ import sys
 import click
 
 from kcli.output import JSON_LINES, TABLE, write_object
+from kcli.ranges import IntegerRange, NumberRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ PLAIN_WIDTH = 160
 
 interval_option = click.option(
     "--interval",
-    type=click.FloatRange(0.1, 3600),
+    type=NumberRange(0.1, 3600),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
@@ -31,7 +32,7 @@ interval_option = click.option(
 )
 iterations_option = click.option(
     "--iterations",
-    type=click.IntRange(0),
+    type=IntegerRange(0),
     default=0,
     metavar="N",
     help="Number of views. Default: until Ctrl-C.",
@@ -50,7 +51,7 @@ def rows_option(default: int) -> Callable[[Command], Command]:
     """An option for the number of rows."""
     return click.option(
         "--rows",
-        type=click.IntRange(1),
+        type=IntegerRange(1),
         default=default,
         show_default=True,
         metavar="N",

@@ -6,6 +6,7 @@ import click
 from click.core import ParameterSource
 
 from kcli.completion import complete_contexts
+from kcli.properties import complain_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +142,5 @@ def connect(bootstrap_server: str, properties: dict[str, str] | None = None) -> 
 
     servers = [written(host, port) for host, port in parse_servers(bootstrap_server)]
     config = AdminConfig({"client.id": "kcli", **properties, "bootstrap.servers": servers})
-    for warning in config.warnings:
-        click.echo(f"kcli: {warning}", err=True)
+    complain_of(config.warnings)
     return ClusterClient.configured(config)

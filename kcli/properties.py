@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from kcli.failures import UsageFailure
+from kcli.failures import UsageFailure, complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kcore.config.definition import ConfigException
+
+# Where this process read each property, for messages about it: the line of a file, or an option.
+_places: dict[str, str] = {}
 
 
 class Properties(dict[str, str]):
@@ -56,6 +59,7 @@ def parse_properties(pairs: Iterable[str], option: str) -> dict[str, str]:
         if not equals or not name.strip():
             raise UsageFailure(f"{option}: expected NAME=VALUE, got {pair!r}")
         properties[name.strip()] = value
+        _places[name.strip()] = option
     return properties
 
 
@@ -63,12 +67,17 @@ def read_properties(path: str | None) -> dict[str, str]:
     """The properties of a file; empty without a file."""
     if path is None:
         return {}
-    from kcore.config.properties import load_properties
+    properties = Properties()
+    properties.read_file(path)
+    _places.update(properties.places)
+    return properties
 
-    try:
-        return load_properties(path)
-    except ValueError as error:
-        raise _malformed(path, error) from None
+
+def complain_of(warnings: Iterable[str]) -> None:
+    """Prints warnings about properties. One that begins with a property's name says where the property was read."""
+    for warning in warnings:
+        place = _places.get(warning.partition(" ")[0])
+        complain(warning if place is None else f"{place}: {warning}")
 
 
 def _malformed(path: str, error: ValueError) -> UsageFailure:

@@ -12,6 +12,7 @@ from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
+from kcli.ranges import IntegerRange
 from kcli.topic_selection import TopicSelection, exclude_internal_option, find_topics, not_there, text_of, topics_option
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--partition-size-limit-per-response",
     "page_size",
-    type=click.IntRange(1, 2**31 - 1),
+    type=IntegerRange(1, 2**31 - 1),
     metavar="N",
     help="Maximum number of partitions per response of the broker.",
 )

@@ -64,9 +64,17 @@ class TopicSelection:
 
 def text_of(argument: str | None, option: str | None) -> str:
     """The topics of the argument or of --topic; both or neither is an error."""
-    if (argument is None) == (option is None):
-        raise UsageFailure("pass the topic once, as an argument or with --topic")
-    return argument or option or ""
+    name = one_of(argument, option)
+    if name is None:
+        raise UsageFailure("no topic given: pass TOPIC or --topic TOPIC")
+    return name
+
+
+def one_of(argument: str | None, option: str | None) -> str | None:
+    """The topic of the argument or of --topic; both is an error."""
+    if argument is not None and option is not None:
+        raise UsageFailure(f"topic given twice: {argument} as an argument and --topic {option}. Remove one")
+    return argument if option is None else option
 
 
 def split_pieces(text: str) -> list[str]:
@@ -109,5 +117,7 @@ def find_topics(admin: TopicAdmin, selection: TopicSelection | None) -> tuple[li
 def not_there(name: str) -> NotThere:
     """The failure for a name or pattern without a topic."""
     if NAME.fullmatch(name):
-        return NotThere(name, f"topic {name} does not exist. List the topics with: kcli topics list")
+        from kcore.client.errors import UnknownTopic
+
+        return NotThere(name, str(UnknownTopic(name)))
     return NotThere(name, f"no topic matches {name}. List the topics with: kcli topics list")

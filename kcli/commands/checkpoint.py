@@ -15,7 +15,7 @@ import os
 import click
 
 from kcli.command import Group
-from kcli.failures import Failure, UsageFailure
+from kcli.failures import Failure, UsageFailure, complain
 from kcli.output import TABLE, output_option, write_columns, write_rows
 from kcli.paths import is_directory
 
@@ -83,7 +83,7 @@ def show(paths: tuple[str, ...], output: str) -> None:
     else:
         write_rows(({"file": path, **row} for path, rows in by_file.items() for row in rows), output)
     for failure in failures[:-1]:
-        click.echo(f"kcli: {failure}", err=True)
+        complain(str(failure))
     if failures:
         raise Failure(failures[-1])
 

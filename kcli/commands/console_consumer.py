@@ -13,6 +13,7 @@ from kcli.failures import UsageFailure
 from kcli.options import bootstrap_server_option
 from kcli.output import JSON, JSON_LINES, TABLE
 from kcli.properties import parse_properties, read_properties
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ EARLIEST, LATEST = "earliest", "latest"
 @click.option("--include", "--whitelist", "include", metavar="REGEX", help="Read all topics that match.")
 @bootstrap_server_option
 @click.option("--from-beginning", is_flag=True, help="Start at the earliest offset if the group has no offset.")
-@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Partition to read. Default: all.")
+@click.option("--partition", type=IntegerRange(min=0), metavar="N", help="Partition to read. Default: all.")
 @click.option("--offset", metavar="N|earliest|latest", help="Start offset in --partition. Default: latest.")
 @click.option(
     "--from",
@@ -163,10 +164,11 @@ def command(
     from kcli.client_properties import gather, with_bootstrap_servers
     from kcli.console.reading import Start, find_partitions, read
     from kcli.console.record_filter import filter_of
+    from kcli.topic_selection import one_of
 
     now_ms = int(time.time() * 1000)
     start = Start(
-        topic or topic_argument,
+        one_of(topic_argument, topic),
         include,
         partition,
         _offset(offset, from_beginning),
@@ -236,6 +238,8 @@ def _check(start: Start, offset: str | None, from_beginning: bool, settings: dic
         raise UsageFailure("--from-beginning and --offset cannot be combined: remove one")
     if start.from_ms is not None and (from_beginning or offset is not None):
         raise UsageFailure("--from cannot be combined with --from-beginning or --offset: remove one")
+    if start.from_ms is not None and start.to_ms is not None and start.to_ms < start.from_ms:
+        raise UsageFailure("--to is before --from: no record can match. Pass a later --to, or an earlier --from")
     reset = settings.get("auto.offset.reset")
     if from_beginning and reset not in (None, EARLIEST):
         raise UsageFailure(f"--from-beginning contradicts auto.offset.reset={reset}: remove one")

@@ -10,10 +10,11 @@ import click
 from kcli.broker_connection import BrokerWatch, await_broker, wait_options
 from kcli.command import Command
 from kcli.completion import complete_topics
-from kcli.failures import Failure
+from kcli.failures import Failure, complain, raise_failures
 from kcli.options import bootstrap_server_option
 from kcli.output import JSON, JSON_LINES
 from kcli.properties import parse_properties, read_properties
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ INTERRUPTED_CLOSE_S = 5.0
 )
 @wait_options
 @click.option("--keep-partitions", is_flag=True, help="Send each record to its own partition. Needs -i json.")
-@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Partition for all records.")
+@click.option("--partition", type=IntegerRange(min=0), metavar="N", help="Partition for all records.")
 @click.option(
     "--property",
     "--reader-property",
@@ -153,9 +154,10 @@ def command(
     from kcli.client_properties import producer_config as config_of
     from kcli.console.interruption import Interrupted, Interruption
     from kcli.console.record_sender import RecordSender
+    from kcli.topic_selection import one_of
     from kcore.client.producer import Producer
 
-    name = topic or topic_argument
+    name = one_of(topic_argument, topic)
     if name is None:
         raise click.UsageError("Missing option '--topic'.")
     reader_properties = {**read_properties(reader_config), **parse_properties(properties, "--property")}
@@ -189,12 +191,12 @@ def _account(topic: str, sender: RecordSender, failure: Exception | None, interr
     """The exit code, or a Failure if records are lost and the user did not interrupt."""
     lost = sender.unaccounted
     if lost:
-        click.echo(f"kcli: topic {topic}: {lost} records were not acknowledged; they may be delivered or not", err=True)
+        complain(f"topic {topic}: {lost} records were not acknowledged; they may be delivered or not")
     if interrupted:
         return interrupted
     if sender.failed or lost:
         undelivered = Failure(f"topic {topic}: {sender.failed + lost} of {sender.sent} records were not delivered")
-        raise undelivered if failure is None else Failure(f"{failure}\nkcli: {undelivered}")
+        raise_failures([undelivered] if failure is None else [failure, undelivered])
     if failure is not None:
         raise failure
     return interrupted

@@ -128,10 +128,10 @@ def show(name: str | None, output: str) -> None:
     examples="""
     # Define a context and make it the current one
     kcli context set staging --bootstrap-server kafka:9092 --use
-    # Read the SASL configuration, with its password, from a file at each use
-    kcli context set prod --property security.protocol=SASL_SSL --secret-file sasl.jaas.config=jaas.conf
-    # Read a password from the terminal, and remove a property
-    kcli context set prod --secret ssl.keystore.password --unset client.id
+    # Define a context with client properties
+    kcli context set prod --bootstrap-server kafka:9092 --property security.protocol=PLAINTEXT
+    # Read a property from an environment variable at each use, and remove another property
+    kcli context set prod --secret-env client.rack=RACK --unset client.id
     """,
 )
 @click.argument("name", metavar="CONTEXT", shell_complete=complete_contexts)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import click
 
 from kcli.command import Command
-from kcli.failures import Failure, UsageFailure
+from kcli.failures import UsageFailure, raise_failures
 from kcli.output import JSON_LINES, TABLE, to_json
 from kcli.paths import is_directory
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from kcli.log_dump.findings import Findings
 
     Row = dict[str, Any]
+
+# Segments and cut bytes that recovery saved: SEGMENT.log.corrupt, SEGMENT.log.POSITION.corrupt
+SET_ASIDE = re.compile(r"\.log(\.\d+)?\.corrupt(\.\d+)?$")
 
 
 @click.command(
@@ -44,8 +49,8 @@ if TYPE_CHECKING:
     "--index-sanity-check", is_flag=True, help="For index files: check only the size and the order of entries."
 )
 @click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
-@click.option("--max-bytes", type=click.IntRange(min=0), metavar="BYTES", help="Maximum bytes to read per .log file.")
-@click.option("--max-message-size", type=click.IntRange(min=1), hidden=True, help="Accepted, not used.")
+@click.option("--max-bytes", type=IntegerRange(min=0), metavar="BYTES", help="Maximum bytes to read per .log file.")
+@click.option("--max-message-size", type=IntegerRange(min=1), hidden=True, help="Accepted, not used.")
 @click.option("--key-decoder-class", hidden=True)
 @click.option("--value-decoder-class", hidden=True)
 @click.option(
@@ -75,6 +80,9 @@ def command(
 
     Takes .log, .index, .timeindex, .txnindex and .snapshot files. For a partition directory, its .log files are
     printed. Damage is reported on stderr, and the exit code is 1.
+
+    Also takes the .corrupt files that recovery of a damaged log leaves. They contain the batches after the damage.
+    They are printed as .log files, up to the first incomplete batch.
     """
     from kcli.log_dump.findings import Findings
     from kcli.log_dump.text import LineWriter
@@ -106,11 +114,7 @@ def command(
     for line in lines:
         sys.stdout.write(line + "\n")
     sys.stdout.flush()
-    problems = findings.lines()
-    for problem in problems[:-1]:
-        click.echo(problem, err=True)
-    if problems:
-        raise Failure(problems[-1].strip())
+    raise_failures([line.strip() for line in findings.lines()])
 
 
 def dump_files(
@@ -122,9 +126,9 @@ def dump_files(
     from kcli.log_dump.snapshot_file import dump_snapshot
 
     for path in paths:
-        suffix = os.path.splitext(path)[1]
+        suffix = ".log" if SET_ASIDE.search(path) else os.path.splitext(path)[1]
         if suffix not in (".log", ".index", ".timeindex", ".txnindex", ".snapshot"):
-            findings.errors.append(f"{path}: not a .log, .index, .timeindex, .txnindex or .snapshot file")
+            findings.errors.append(f"{path}: not a .log, .index, .timeindex, .txnindex, .snapshot or .corrupt file")
             continue
         try:
             os.stat(path)

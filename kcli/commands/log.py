@@ -115,7 +115,7 @@ def import_command(
             try:
                 plan = importing.plan(directories, stated_id, moves=move)
                 if not yes:
-                    confirm("log import", map(_describe, plan), unless="nothing was imported")
+                    confirm(map(_describe, plan), unless="nothing was imported")
                 importing.carry_out(plan, overrides)
             finally:
                 for descriptor in locks:

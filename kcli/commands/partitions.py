@@ -13,6 +13,7 @@ from kcli.failures import UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect
 from kcli.output import KAFKA, output_option, write_rows
 from kcli.properties import read_properties
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def command() -> None:
     help="preferred: the first replica. unclean: any replica if none is in sync, which may lose records.",
 )
 @click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic of --partition.")
-@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Partition of --topic.")
+@click.option("--partition", type=IntegerRange(min=0), metavar="N", help="Partition of --topic.")
 @click.option("--path-to-json-file", metavar="FILE", help="JSON file of partitions.")
 @click.option("--all-topic-partitions", is_flag=True, help="All partitions of the cluster.")
 @bootstrap_server_option

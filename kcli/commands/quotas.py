@@ -83,8 +83,8 @@ def command() -> None:
     examples="""
     # Show all quotas
     kcli quotas describe
-    # Show the quotas of a user as JSON
-    kcli quotas describe --user alice -o json
+    # Show the quotas of a client id as JSON
+    kcli quotas describe --client app -o json
     """,
 )
 @entity_options

@@ -66,7 +66,7 @@ def delete(offset_json_file: str, yes: bool, bootstrap_server: str, command_conf
 
     offsets = read_offsets(offset_json_file)
     if not yes:
-        confirm("records delete", map(_plan, offsets.items()))
+        confirm(map(_plan, offsets.items()))
     with connect(bootstrap_server, read_properties(command_config)) as client:
         results = RecordAdmin(client).delete_records(offsets)
     rows = [

@@ -10,6 +10,7 @@ import click
 
 from kcli.command import Command
 from kcli.failures import UsageFailure
+from kcli.ranges import IntegerRange
 from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
 
 
@@ -41,7 +42,7 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=IntegerRange(0, 65535),
     metavar="PORT",
     help="Port to listen on; 0 chooses a free port. Default: the port in listeners, or 9092.",
 )

@@ -16,6 +16,7 @@ from kcli.data_directory import default_data_directory, read_serving_pid
 from kcli.failures import UnreachableFailure
 from kcli.output import TABLE, output_option, write_object
 from kcli.properties import read_properties
+from kcli.ranges import NumberRange
 
 
 @click.command(
@@ -32,7 +33,7 @@ from kcli.properties import read_properties
 @click.option("--data-dir", metavar="DIR", help="Data directory of the broker. Default: as for server-start.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=NumberRange(min=0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -8,10 +8,11 @@ from kcli.action_group import ActionGroup
 from kcli.completion import complete_configs, complete_topics
 from kcli.config_suggestions import suggest_topic_configs
 from kcli.confirmation import confirm
-from kcli.failures import UsageFailure, raise_failures
+from kcli.failures import UsageFailure, complain, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
-from kcli.output import output_option, print_nothing, write_rows
+from kcli.output import KAFKA, output_option, print_nothing, write_rows
 from kcli.properties import parse_properties, read_properties
+from kcli.ranges import IntegerRange
 from kcli.topic_description import describe
 from kcli.topic_selection import (
     TOPIC_NAME_RULE,
@@ -68,13 +69,13 @@ def command() -> None:
 @topic_option
 @click.option(
     "--partitions",
-    type=click.IntRange(1, 2**31 - 1),
+    type=IntegerRange(1, 2**31 - 1),
     metavar="N",
     help="Number of partitions. Default: the broker's num.partitions.",
 )
 @click.option(
     "--replication-factor",
-    type=click.IntRange(1, 2**15 - 1),
+    type=IntegerRange(1, 2**15 - 1),
     metavar="N",
     help="Number of replicas per partition. Default: the broker's default.replication.factor.",
 )
@@ -160,7 +161,7 @@ def _print_created_as_kafka(rows: Iterable[Row]) -> None:
 @topics_option
 @click.option(
     "--partitions",
-    type=click.IntRange(1, 2**31 - 1),
+    type=IntegerRange(1, 2**31 - 1),
     required=True,
     metavar="N",
     help="New number of partitions in total.",
@@ -243,6 +244,9 @@ def list_topics(
     selection = None if topic_option is None else TopicSelection(topic_option)
     with connect(bootstrap_server, read_properties(command_config)) as client:
         topics = TopicAdmin(client).list_topics()
+    if selection is not None and output != KAFKA:
+        for name in selection.unmatched(topic.name for topic in topics):
+            complain(str(not_there(name)))
     rows = [
         {
             "topic": topic.name,
@@ -300,7 +304,7 @@ def delete(
         failures: list[str | Exception] = [] if if_exists else [not_there(name) for name in missing]
         if topics and not yes:
             plan = (f"delete topic {t.name}: {len(t.partitions)} partitions with all their records" for t in topics)
-            confirm("topics delete", plan)
+            confirm(plan)
         outcomes = admin.delete_topics([topic.name for topic in topics]) if topics else {}
     failures += [error for error in outcomes.values() if error is not None]
     rows = [{"topic": topic.name, "deleted": True} for topic in topics if outcomes[topic.name] is None]

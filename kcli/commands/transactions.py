@@ -17,6 +17,7 @@ from kcli.failures import Failure, UsageFailure, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, connect, yes_option
 from kcli.output import output_option, write_rows
 from kcli.properties import read_properties
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ topic_option = click.option(
     "--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic of the partition."
 )
 partition_option = click.option(
-    "--partition", required=True, type=click.IntRange(0, MAX_PARTITION), metavar="N", help="Number of the partition."
+    "--partition", required=True, type=IntegerRange(0, MAX_PARTITION), metavar="N", help="Number of the partition."
 )
 
 
@@ -87,13 +88,13 @@ def describe_producers(
 @click.option("--topic", metavar="TOPIC", shell_complete=complete_topics, help="Topic. Default: every topic.")
 @click.option(
     "--partition",
-    type=click.IntRange(0, MAX_PARTITION),
+    type=IntegerRange(0, MAX_PARTITION),
     metavar="N",
     help="Partition of --topic. Default: every partition.",
 )
 @click.option(
     "--max-transaction-timeout",
-    type=click.IntRange(0),
+    type=IntegerRange(0),
     default=DEFAULT_MAX_TRANSACTION_TIMEOUT_MINUTES,
     show_default=True,
     metavar="MINUTES",
@@ -135,18 +136,18 @@ def find_hanging(
 @topic_option
 @partition_option
 @click.option(
-    "--start-offset", type=click.IntRange(0), metavar="OFFSET", help="First offset of the transaction to abort."
+    "--start-offset", type=IntegerRange(0), metavar="OFFSET", help="First offset of the transaction to abort."
 )
-@click.option("--producer-id", type=click.IntRange(0), metavar="ID", help="Producer id, instead of --start-offset.")
+@click.option("--producer-id", type=IntegerRange(0), metavar="ID", help="Producer id, instead of --start-offset.")
 @click.option(
     "--producer-epoch",
-    type=click.IntRange(0, 2**15 - 1),
+    type=IntegerRange(0, 2**15 - 1),
     metavar="N",
     help="Epoch of the producer, from describe-producers. Required with --producer-id.",
 )
 @click.option(
     "--coordinator-epoch",
-    type=click.IntRange(-1, 2**31 - 1),
+    type=IntegerRange(-1, 2**31 - 1),
     metavar="N",
     help="Epoch of the transaction coordinator, from describe-producers; -1 if unknown. Required with --producer-id.",
 )
@@ -186,7 +187,6 @@ def abort(
             named = (found.producer_id, found.producer_epoch, found.coordinator_epoch)
         if not yes:
             confirm(
-                "transactions abort",
                 [f"abort the transaction of producer {named[0]}, epoch {named[1]}, in partition {place}"],
                 "nothing was aborted",
             )
@@ -203,15 +203,8 @@ def _place(topic: str, partition: int) -> TopicPartition:
 
 def _producers(admin: ProducerAdmin, place: TopicPartition) -> list[ProducerState]:
     from kcore.client.admin.results import only
-    from kcore.client.errors import UnknownTopic
 
-    try:
-        return only(admin.describe_producers([place]))
-    except UnknownTopic as error:
-        raise Failure(
-            f"topic {place.topic} does not exist. List the topics with: kcli topics list",
-            as_kafka=str(error),
-        ) from None
+    return only(admin.describe_producers([place]))
 
 
 def _open_at(producers: list[ProducerState], place: TopicPartition, start_offset: int) -> ProducerState:

@@ -8,6 +8,7 @@ from kcli.broker_connection import BrokerWatch, await_broker, wait_options
 from kcli.command import Command
 from kcli.completion import complete_topics
 from kcli.options import bootstrap_server_option
+from kcli.ranges import IntegerRange
 
 
 @click.command(
@@ -45,7 +46,7 @@ from kcli.options import bootstrap_server_option
 @click.option("--value-prefix", type=int, metavar="N", help="Prefix of each value, followed by a dot. Default: none.")
 @click.option(
     "--repeating-keys",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     metavar="N",
     help="Number of keys: 0 to N-1, repeated. Default: no keys.",
 )

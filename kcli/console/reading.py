@@ -12,6 +12,7 @@ from kcli.console.interruption import Interruption
 from kcli.console.output_stream import OutputStream
 from kcli.console.read_range import ReadRange
 from kcli.console.record_printer import RecordPrinter
+from kcli.failures import Failure, complain
 from kcore import errors
 from kcore.client.consumer.consumer import Consumer
 from kcore.client.errors import UnknownPartition
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kcli.console.record_filter import Filter
     from kcli.console.record_printer import Formatter
+    from kcore.client.cluster_client import ClusterClient
     from kcore.client.config.client_config import ConsumerConfig
 
 EARLIEST = "earliest"
@@ -51,6 +53,7 @@ def find_partitions(config: ConsumerConfig, start: Start) -> list[TopicPartition
     """
     with connect_to_broker(config) as client:
         if start.topic is None:
+            _check_pattern(client, config, start)
             return []
         partitions = client.partitions_of(start.topic)
     if start.partition is None:
@@ -58,6 +61,24 @@ def find_partitions(config: ConsumerConfig, start: Start) -> list[TopicPartition
     if start.partition not in partitions:
         raise UnknownPartition(start.topic, start.partition, len(partitions))
     return [TopicPartition(start.topic, start.partition)]
+
+
+def _check_pattern(client: ClusterClient, config: ConsumerConfig, start: Start) -> None:
+    """A pattern without a topic: a failure if reading ends, a warning if it goes on until there is one."""
+    import re
+
+    from kcore.client.admin.topics import TopicAdmin
+
+    assert start.include is not None
+    pattern = re.compile(start.include)
+    skips_internal = config["exclude.internal.topics"]
+    topics = TopicAdmin(client).list_topics()
+    if any(pattern.fullmatch(topic.name) for topic in topics if not (skips_internal and topic.is_internal)):
+        return
+    missing = f"no topic matches --include {start.include}"
+    if start.is_bounded:
+        raise Failure(f"{missing}. List the topics with: kcli topics list")
+    complain(f"warning: {missing}. Waiting for one")
 
 
 def read(
@@ -87,7 +108,7 @@ def read(
                     max_messages=max_messages,
                     timeout_ms=timeout_ms,
                     skips_errors=skips_errors,
-                    report=lambda line: click.echo(line, err=True),
+                    report=complain,
                 )
                 try:
                     printer.run(lambda: _begin(consumer, start, partitions, read_range))

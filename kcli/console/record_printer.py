@@ -167,7 +167,7 @@ class RecordPrinter:
                 message = f"{record.topic}-{record.partition}, offset {record.offset}: {error}"
                 if not self._skips_errors:
                     return b"".join(pieces), Failure(f"{message}. Skip such records with --skip-message-on-error")
-                self._report(f"kcli: {message}")
+                self._report(message)
         return b"".join(pieces), None
 
     def _write(self, text: bytes, begins: dict[TopicPartition, int]) -> None:

@@ -6,9 +6,10 @@ Failures are reported by the producer's background thread as they occur.
 
 from __future__ import annotations
 
-import sys
 import threading
 from functools import partial
+
+from kcli.failures import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ class RecordSender:
             self.failed += failed
             self.acknowledged += future.record_count - failed
         for failure in failures:
-            self._report(
-                f"{lines}: {failure.record_count} records of {self._topic}-{failure.partition}: {failure.error}"
-            )
+            place, reason = f"{self._topic}-{failure.partition}", str(failure.error)
+            reason = reason if reason.startswith(f"{place}: ") else f"{place}: {reason}"
+            complain(f"{lines}: {failure.record_count} not delivered: {reason}")
 
     def _send_singly(self, batch: RecordBatch) -> None:
         has_every_line = len(batch.values) == batch.last_line - batch.first_line + 1
@@ -104,10 +105,7 @@ class RecordSender:
             else:
                 self.failed += 1
         if error is not None:
-            self._report(f"{place}: {error}")
-
-    def _report(self, line: str) -> None:
-        sys.stderr.write(f"kcli: {line}\n")
+            complain(f"{place}: {error}")
 
 
 def _failures() -> tuple[type[Exception], ...]:

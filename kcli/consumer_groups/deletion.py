@@ -65,7 +65,7 @@ def delete(
         admin = GroupAdmin(client)
         group_ids, failures = find_groups(admin, names)
         if group_ids and not yes:
-            confirm("groups delete", (f"delete group {group_id} with all its offsets" for group_id in group_ids))
+            confirm(f"delete group {group_id} with all its offsets" for group_id in group_ids)
         outcomes = admin.delete_groups(group_ids)
     if output == KAFKA:
         raise_failures(failures)
@@ -120,13 +120,13 @@ def delete_offsets(
 
     names = named_groups(group_arguments, group_options, False) or []
     if len(names) != 1 or not topics:
-        raise UsageFailure("groups delete-offsets: pass exactly one group, and topics with --topic")
+        raise UsageFailure("pass exactly one group, and topics with --topic")
     (group_id,) = names
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         partitions, failures = find_partitions(TopicAdmin(client), topics)
         if partitions and not yes:
             plan = (f"delete the offset of partition {partition} in group {group_id}" for partition in partitions)
-            confirm("groups delete-offsets", plan)
+            confirm(plan)
         try:
             outcomes = GroupAdmin(client).delete_offsets(group_id, partitions) if partitions else {}
         except KafkaError as error:

@@ -14,7 +14,7 @@ from kcli.consumer_groups.selection import (
     named_groups,
     timeout_option,
 )
-from kcli.failures import UsageFailure, raise_failures
+from kcli.failures import UsageFailure, complain, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option
 from kcli.output import KAFKA, TABLE, output_option, write_rows
 
@@ -72,7 +72,7 @@ def describe(
     reported for groups without members. The search for the times of records is limited to 5 s, or to --timeout.
     """
     if offsets + members + state > 1:
-        raise UsageFailure("groups describe: --offsets, --members and --state cannot be combined: pass one of them")
+        raise UsageFailure("--offsets, --members and --state cannot be combined: pass one of them")
     names = named_groups(group_arguments, group_options, all_groups)
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         if members or state:
@@ -99,10 +99,9 @@ def _describe_offsets(
     else:
         write_rows(rows, output)
     if output != KAFKA and any(row["lag"] and row["lag_seconds"] is None for row in rows):
-        click.echo(
-            "kcli: the lag in seconds is missing for some partitions: the search for record times took too long. "
-            "Allow more time with --timeout",
-            err=True,
+        complain(
+            "the lag in seconds is missing for some partitions: the search for record times took too long. "
+            "Allow more time with --timeout"
         )
     return unlisted + failures
 

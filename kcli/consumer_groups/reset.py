@@ -37,9 +37,10 @@ from kcli.consumer_groups.selection import (
     timeout_option,
     topic_option,
 )
-from kcli.failures import Failure, NotThere, UsageFailure, raise_failures
+from kcli.failures import Failure, NotThere, UsageFailure, complain, raise_failures
 from kcli.options import bootstrap_server_option, command_config_option, yes_option
 from kcli.output import KAFKA, TABLE, output_option, write_rows
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from kcore.client.metadata.cluster import TopicPartition
     from kcore.errors import KafkaError
 
-OFFSET = click.IntRange(-(2**63), 2**63 - 1)
+OFFSET = IntegerRange(-(2**63), 2**63 - 1)
 # Groups without members. A missing group is created by the commit.
 INACTIVE = ("Empty", "Dead")
 PLAN_COLUMNS = {"GROUP": "group", "TOPIC": "topic", "PARTITION": "partition", "NEW-OFFSET": "new_offset"}
@@ -122,14 +123,14 @@ def reset_offsets(
 
     names = named_groups(group_arguments, group_options, all_groups)
     if dry_run and (execute or yes):
-        raise UsageFailure("groups reset-offsets: --dry-run cannot be combined with --execute or --yes: remove one")
+        raise UsageFailure("--dry-run cannot be combined with --execute or --yes: remove one")
     if export and output not in (TABLE, KAFKA):
-        raise UsageFailure("groups reset-offsets: --export prints a file for --from-file, not JSON: remove -o")
+        raise UsageFailure("--export prints a file for --from-file, not JSON: remove -o")
     from_file, target = _target(targets)
     if from_file is None and all_topics == bool(topics):
-        raise UsageFailure("groups reset-offsets: pass the topics, with either --topic or --all-topics")
+        raise UsageFailure("pass the topics, with either --topic or --all-topics")
     if from_file is not None and (topics or all_topics):
-        raise UsageFailure("groups reset-offsets: --from-file contains the partitions: remove --topic and --all-topics")
+        raise UsageFailure("--from-file contains the partitions: remove --topic and --all-topics")
     file_plan = None if from_file is None else read_plan(from_file, names)
     with connect_in_time(bootstrap_server, command_config, timeout_ms) as client:
         resetter = Resetter(client, topics, target, file_plan)
@@ -147,6 +148,11 @@ def reset_offsets(
         write_rows(
             [{**row, "executed": is_executed} for row in resetter.rows()], output, _print_plan, _print_plan_as_kafka
         )
+    if is_executed and output != KAFKA:
+        moved = resetter.rows()
+        groups = ", ".join(dict.fromkeys(row["group"] for row in moved))
+        partitions = "1 partition" if len(moved) == 1 else f"{len(moved)} partitions"
+        complain(f"applied: moved {partitions} of {groups}" if moved else "nothing was applied")
     raise_failures(failures)
 
 
@@ -155,10 +161,10 @@ def _is_agreed(rows: Iterable[Row], is_said: bool, is_export: bool) -> bool:
     if is_said or is_export:
         return is_said
     if not sys.stdin.isatty():
-        click.echo("kcli: dry run: nothing was changed. Pass --execute to apply", err=True)
+        complain("dry run: nothing was changed. Pass --execute to apply")
         return False
     plan = (f"move group {row['group']}, partition {row['topic']}-{row['partition']} {_move(row)}" for row in rows)
-    confirm("groups reset-offsets", plan, unless="nothing was changed")
+    confirm(plan, unless="nothing was changed")
     return True
 
 
@@ -187,7 +193,7 @@ def _target(options: Mapping[str, Any]) -> tuple[str | None, ResetTarget]:
     given = {name: value for name, value in options.items() if value is not None and value is not False}
     if len(given) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
-        raise UsageFailure(f"groups reset-offsets: pass exactly one of {names}")
+        raise UsageFailure(f"pass exactly one of {names}")
     ((name, value),) = given.items()
     if name == "from_file":
         return value, ResetTarget(TO_CURRENT)
@@ -244,7 +250,7 @@ class Resetter:
             self._committed[group_id] = committed
             plan = self._plan_group(group_id, partitions if self._topics else list(committed))
             for warning in plan.warnings:
-                click.echo(f"kcli: {warning}", err=True)
+                complain(warning)
             self.failures += [f"group {group_id}: {failure}" for failure in plan.failures]
             self._offsets[group_id] = plan.offsets
 

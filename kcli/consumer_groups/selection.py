@@ -12,6 +12,7 @@ from kcli.completion import complete_groups, complete_topics
 from kcli.failures import UsageFailure
 from kcli.options import connect
 from kcli.properties import read_properties
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ topic_option = click.option(
 timeout_option = click.option(
     "--timeout",
     "timeout_ms",
-    type=click.IntRange(1, 2**31 - 1),
+    type=IntegerRange(1, 2**31 - 1),
     metavar="MS",
     help="Request timeout, in ms. Default: request.timeout.ms of the client (30000).",
 )

@@ -63,7 +63,7 @@ def run(path: str, bootstrap_server: str, flights: FlightFile) -> None:
         try:
             _run_to_the_end(running)
         except PipelineError as error:
-            raise Failure(f"demo: {error}") from None
+            raise Failure(str(error)) from None
         version = session.version
     elapsed_s = time.perf_counter() - began_s
     say(f"Pipeline {pipeline.name}: {len(flights):,} flights through Spark {version}, {elapsed_s:.1f} s with start-up.")

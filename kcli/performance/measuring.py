@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import click
 
+from kcli.failures import UsageFailure
 from kcli.output import TABLE, write_object
 from kcli.performance.outcome import Outcome
 from kcli.performance.tally import Tally, Window
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 LIVE_INTERVAL_S = 0.5
 # An interval that is shorter by clock and scheduling errors still counts as full.
 FULL_INTERVAL = 0.99
+DEFAULT_ROUNDS = 3
 
 
 class Measuring(NamedTuple):
@@ -42,7 +45,7 @@ class Measuring(NamedTuple):
     live: bool | None = None
     result_file: str | None = None
     against: str | None = None
-    rounds: int = 3
+    rounds: int = DEFAULT_ROUNDS
 
     @property
     def workers(self) -> int:
@@ -123,6 +126,24 @@ class Measuring(NamedTuple):
         with open(self.result_file, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")
+
+
+def measuring_of(warm_up_records: int, *, rounds: int | None, **given: Any) -> Measuring:
+    """The measuring options of a command line, checked before the run. Raises UsageFailure or OSError."""
+    if rounds is not None and given["against"] is None:
+        raise UsageFailure("--rounds needs a second cluster to compare with: add --against HOST:PORT")
+    if given["result_file"] is not None:
+        _check_writable(given["result_file"])
+    return Measuring(warm_up_records=warm_up_records, rounds=rounds or DEFAULT_ROUNDS, **given)
+
+
+def _check_writable(path: str) -> None:
+    """Opens the file, which keeps its content, or creates and removes it."""
+    exists = os.path.exists(path)
+    with open(path, "a", encoding="utf-8"):
+        pass
+    if not exists:
+        os.remove(path)
 
 
 class ProgressLines:

@@ -49,10 +49,13 @@ class UnsupportedByBroker(ClientError):
 
 
 class UnknownTopic(ClientError):
-    """The topic does not exist, and its creation was not requested."""
+    """The topic does not exist, and its creation was not requested. Commands and clients show the same text."""
 
     def __init__(self, topic: str) -> None:
-        super().__init__(f"topic {topic}: the cluster has no such topic; create it with `kcli topics create {topic}`")
+        super().__init__(
+            f"topic {topic} does not exist. Check the name with `kcli topics list`, or create it with `kcli topics "
+            f"create {topic}` (in Python: Admin.list_topics, Admin.create_topics)"
+        )
 
 
 class UnknownPartition(ClientError):

@@ -62,6 +62,14 @@ def read_until_silence(program: Callable[..., Result], *arguments: str) -> Resul
     return result
 
 
+def missing_topic(name: str) -> str:
+    """What every command says of a topic that does not exist."""
+    return (
+        f"topic {name} does not exist. Check the name with `kcli topics list`, or create it with `kcli topics create "
+        f"{name}` (in Python: Admin.list_topics, Admin.create_topics)"
+    )
+
+
 @pytest.fixture(scope="session")
 def offline() -> Kcli:
     """Commands that need no broker."""

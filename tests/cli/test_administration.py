@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker_process import BrokerProcess
-from tests.cli.conftest import Kcli
+from tests.cli.conftest import Kcli, missing_topic
 
 
 def filled(kcli: Kcli, topic: str, records: int = 10, partitions: int = 1) -> str:
@@ -50,7 +50,7 @@ class TestRecords:
         file = offsets_file(tmp_path, (topic, 0, 99), (topic, 1, 0))
         result = kcli("records", "delete", "--offset-json-file", file, "--yes")
         assert (result.code, result.stdout) == (1, "partition: partly-1\tlow_watermark: 0\n")
-        assert result.stderr.startswith("kcli: partition partly-0: ")
+        assert result.stderr.startswith("kcli records delete: partition partly-0: ")
         assert result.stderr.endswith(" (OFFSET_OUT_OF_RANGE)\n")
 
     def test_what_is_not_there_does_not_keep_the_rest(self, kcli: Kcli, tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ class TestRecords:
         result = kcli("records", "delete", "--offset-json-file", file, "--yes")
         assert (result.code, result.stdout) == (1, "partition: beside-0\tlow_watermark: 2\n")
         assert result.stderr.splitlines() == [
-            "kcli: topic never-made: the cluster has no such topic; create it with `kcli topics create never-made`",
-            "kcli: partition 5 of topic beside: the topic has the partitions 0 to 0",
+            f"kcli records delete: {missing_topic('never-made')}",
+            "kcli records delete: partition 5 of topic beside: the topic has the partitions 0 to 0",
         ]
 
     def test_the_plan_is_shown_and_nothing_done_unasked(self, kcli: Kcli, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ class TestRecords:
             "",
             "delete from partition kept-records-0: the records before offset 3\n"
             "delete from partition other-1: all records\n"
-            "kcli: records delete: not a terminal: pass --yes to confirm\n",
+            "kcli records delete: not a terminal: pass --yes to confirm\n",
         )
         assert kcli("get-offsets", "--topic", topic, "--time", "-2").stdout == "kept-records:0:0\n"
 
@@ -98,7 +98,7 @@ class TestRecords:
         file.write_text(text)
         result = offline("records", "delete", "--offset-json-file", file, "--yes")
         assert (result.code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-        assert result.stderr.startswith(f"kcli: {file}: ")
+        assert result.stderr.startswith(f"kcli records delete: {file}: ")
         assert complaint in result.stderr
 
 
@@ -132,11 +132,11 @@ class TestGetOffsets:
 
     def test_what_is_missing(self, kcli: Kcli) -> None:
         assert kcli("get-offsets", "--topic", "never-made").stderr == (
-            "kcli: topic never-made does not exist. List the topics with: kcli topics list\n"
+            f"kcli get-offsets: {missing_topic('never-made')}\n"
         )
         assert (
             kcli("get-offsets", "--topic", "never-.+").stderr
-            == "kcli: no topic matches never-.+. List the topics with: kcli topics list\n"
+            == "kcli get-offsets: no topic matches never-.+. List the topics with: kcli topics list\n"
         )
         assert kcli("get-offsets", "--topic-partitions", "never-made:1").code == 1
 
@@ -178,12 +178,12 @@ class TestLogDirs:
         assert kcli("log-dirs", "describe", "--broker-list", "7") == (
             2,
             "",
-            "kcli: --broker-list: unknown broker 7. Brokers of the cluster: 1\n",
+            "kcli log-dirs describe: --broker-list: unknown broker 7. Brokers of the cluster: 1\n",
         )
         result = kcli("log-dirs", "describe", "--topic-list", "never-made")
         assert (result.code, result.stderr) == (
             1,
-            "kcli: topic never-made does not exist. List the topics with: kcli topics list\n",
+            f"kcli log-dirs describe: {missing_topic('never-made')}\n",
         )
 
 
@@ -202,7 +202,8 @@ class TestFeatures:
         assert result == (
             1,
             "",
-            "kcli: features: The update failed for all features since the following feature had an error: Invalid "
+            "kcli features upgrade: features: The update failed for all features since the following "
+            "feature had an error: Invalid "
             "update version 2 for feature transaction.version. Local controller 1 does not support this feature. "
             "(INVALID_UPDATE_VERSION)\n",
         )

@@ -59,7 +59,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, offline: Kcli, content: str, rea
     assert offline("checkpoint", "show", path) == (
         1,
         "",
-        f"kcli: {path}: {reason}. Delete the file: the broker re-creates it at its next start\n",
+        f"kcli checkpoint show: {path}: {reason}. Delete the file: the broker re-creates it at its next start\n",
     )
 
 
@@ -88,5 +88,6 @@ def test_usage(tmp_path: Path, offline: Kcli) -> None:
     assert offline("checkpoint", "show", tmp_path) == (
         2,
         "",
-        f"kcli: {tmp_path}: no checkpoint files in this directory. Pass a log directory or a partition directory\n",
+        f"kcli checkpoint show: {tmp_path}: no checkpoint files in this directory. Pass a log "
+        "directory or a partition directory\n",
     )

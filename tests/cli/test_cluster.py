@@ -33,7 +33,7 @@ class TestCluster:
         assert kcli("cluster", "unregister", "--id", "1") == (
             1,
             "",
-            "kcli: The target cluster does not support the broker unregistration API.\n",
+            "kcli cluster unregister: The target cluster does not support the broker unregistration API.\n",
         )
 
 
@@ -52,7 +52,7 @@ class TestElections:
     def test_a_partition_that_is_not_there(self, kcli: Kcli) -> None:
         result = kcli("partitions", "elect-leaders", "--topic", "never-made", "--partition", "0")
         assert (result.code, result.stdout) == (1, "")
-        assert result.stderr.startswith("kcli: partition never-made-0: ")
+        assert result.stderr.startswith("kcli partitions elect-leaders: partition never-made-0: ")
 
     @pytest.mark.parametrize(
         "options",
@@ -102,9 +102,9 @@ class TestStorage:
         self.properties(tmp_path, "a", "b")
         refused = offline("storage", "format", "-t", second, "-c", file)
         assert (refused.code, refused.stdout) == (1, "")
-        assert re.match(r"kcli: Log directory .*/a is already formatted\.", refused.stderr)
+        assert re.match(r"kcli storage format: Log directory .*/a is already formatted\.", refused.stderr)
         unformatted = offline("storage", "info", "-c", file)
-        assert (unformatted.code, unformatted.stderr) == (1, f"kcli: {tmp_path}/b is not formatted.\n")
+        assert (unformatted.code, unformatted.stderr) == (1, f"kcli storage info: {tmp_path}/b is not formatted.\n")
         assert offline("storage", "format", "-g", "-t", second, "-c", file).code == 0
         mixed = offline("storage", "info", "-c", file)
         assert mixed.code == 1

@@ -182,14 +182,17 @@ def test_what_is_only_validated(kcli: Kcli) -> None:
 )
 def test_what_cannot_be_altered(kcli: Kcli, arguments: list[str], code: int, complaint: str) -> None:
     kcli("topics", "create", "cfg-wrong", "--if-not-exists")
-    assert kcli("configs", "alter", *arguments) == (code, "", f"kcli: {complaint}\n")
+    assert kcli("configs", "alter", *arguments) == (code, "", f"kcli configs alter: {complaint}\n")
 
 
 def test_an_unknown_broker_configuration_is_reported(kcli: Kcli) -> None:
     change = ("configs", "alter", "--broker", "1", "--add-config", "num.network.thread=3", "--validate-only")
     altered = kcli(*change)
     assert (altered.code, altered.stdout) == (0, "Validated config for broker 1.\n")
-    warning = "kcli: warning: unknown broker configuration num.network.thread. Did you mean num.network.threads?\n"
+    warning = (
+        "kcli configs alter: warning: unknown broker configuration num.network.thread. Did you "
+        "mean num.network.threads?\n"
+    )
     assert altered.stderr == warning
     assert kcli(*change, "-o", "kafka").stderr == "", "the output of kafka-configs has no warning"
 

@@ -14,7 +14,7 @@ import termios
 import pytest
 
 from tests.broker_process import BrokerProcess
-from tests.cli.conftest import Kcli, read_until_silence
+from tests.cli.conftest import Kcli, missing_topic, read_until_silence
 
 
 @pytest.fixture
@@ -63,7 +63,10 @@ def test_keys_headers_and_nulls(kcli: Kcli, topic: str) -> None:
 def test_a_line_without_its_separator_is_named(kcli: Kcli, topic: str) -> None:
     result = kcli("console-producer", "--topic", topic, "--property", "parse.key=true", stdin="k\tv\nnone\n")
     assert (result.code, result.stdout) == (1, "")
-    assert result.stderr == "kcli: line 2: no key separator '\\t' in 'none'. Set ignore.error=true to accept this\n"
+    assert (
+        result.stderr
+        == "kcli console-producer: line 2: no key separator '\\t' in 'none'. Set ignore.error=true to accept this\n"
+    )
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
@@ -143,22 +146,41 @@ def test_ctrl_c_ends_a_consumer_with_code_130_and_without_a_traceback(
 def test_usage(kcli: Kcli) -> None:
     assert kcli("console-consumer").code == 2
     assert kcli("console-consumer", "--topic", "t", "--offset", "3").stderr == (
-        "kcli: --offset needs a partition, because offsets count within one: add --partition N\n"
+        "kcli console-consumer: --offset needs a partition, because offsets count within one: add --partition N\n"
     )
     assert kcli("console-consumer", "--topic", "t", "--group", "").stderr == (
-        "kcli: --group: the group id is empty. Omit the option to read without a group\n"
+        "kcli console-consumer: --group: the group id is empty. Omit the option to read without a group\n"
     )
     missing = kcli("console-consumer", "--topic", "no-such-topic", "--from-beginning")
     assert missing.code == 1
-    assert "kcli topics create no-such-topic" in missing.stderr
+    assert missing.stderr.startswith(f"kcli console-consumer: {missing_topic('no-such-topic')}\n")
     beyond = kcli("console-consumer", "--topic", "__none", "--partition", "0")
     assert beyond.code == 1
+
+
+def test_a_range_that_ends_before_it_begins(offline: Kcli) -> None:
+    assert offline("console-consumer", "t", "--from", "-1h", "--to", "-2h") == (
+        2,
+        "",
+        "kcli console-consumer: --to is before --from: no record can match. Pass a later --to, or an earlier --from\n",
+    )
+
+
+def test_a_pattern_without_a_topic(kcli: Kcli) -> None:
+    missing = "no topic matches --include never-made-.*"
+    bounded = kcli("console-consumer", "--include", "never-made-.*", "--exit-at-end")
+    assert (bounded.code, bounded.stdout) == (1, "")
+    assert bounded.stderr == f"kcli console-consumer: {missing}. List the topics with: kcli topics list\n"
+    endless = kcli("console-consumer", "--include", "never-made-.*", "--timeout-ms", "100")
+    assert endless.stderr.startswith(f"kcli console-consumer: warning: {missing}. Waiting for one\n")
 
 
 def test_an_offset_that_there_cannot_be_is_usage(kcli: Kcli, topic: str) -> None:
     refused = kcli("console-consumer", "--topic", topic, "--partition", "0", "--offset", str(2**63))
     assert refused.code == 2
-    assert refused.stderr.splitlines()[-1] == (f"kcli: --offset {2**63}: too large; the largest offset is {2**63 - 1}")
+    assert refused.stderr.splitlines()[-1] == (
+        f"kcli console-consumer: --offset {2**63}: too large; the largest offset is {2**63 - 1}"
+    )
 
 
 # Lines of one's own
@@ -238,7 +260,10 @@ def test_deserializers(kcli: Kcli, topic: str) -> None:
     read += ["--key-deserializer", "org.apache.kafka.common.serialization.LongDeserializer"]
     stopped = kcli(*read)
     assert (stopped.code, stopped.stdout) == (1, "7\tseven\n")
-    assert f"kcli: {topic}-0, offset 1: topic {topic}: 5 bytes instead of the 8 of a number" in stopped.stderr
+    assert (
+        f"kcli console-consumer: {topic}-0, offset 1: topic {topic}: 5 bytes instead of the 8 of a number"
+        in stopped.stderr
+    )
     passed = kcli(*read, "--skip-message-on-error")
     assert (passed.code, passed.stdout) == (0, "7\tseven\nnull\tno key\n")
 
@@ -253,19 +278,21 @@ def test_every_record_that_fails_is_told_of_and_the_others_arrive(kcli: Kcli, to
     result = kcli("console-producer", topic, stdin=lines)
     assert result.code == 1
     told = result.stderr.splitlines()
-    assert told[0].startswith(f"kcli: line 2: topic {topic}: The message is 1500")
-    assert told[1].startswith("kcli: line 4: ")
-    assert told[2:] == [f"kcli: topic {topic}: 2 of 5 records were not delivered"]
+    assert told[0].startswith(f"kcli console-producer: line 2: topic {topic}: The message is 1500")
+    assert told[1].startswith("kcli console-producer: line 4: ")
+    assert told[2:] == [f"kcli console-producer: topic {topic}: 2 of 5 records were not delivered"]
     assert kcli("console-consumer", topic, "--exit-at-end").stdout == "first\nsecond\nlast\n"
 
 
 def test_a_line_that_is_no_record_ends_it_after_those_before(kcli: Kcli, topic: str) -> None:
     lines = '{"value":"a"}\n{"value":"b"}\nc\n{"value":"d"}\n'
     result = kcli("console-producer", topic, "-i", "json", stdin=lines)
-    assert (result.code, result.stderr.startswith("kcli: line 3: not JSON: ")) == (1, True)
+    assert (result.code, result.stderr.startswith("kcli console-producer: line 3: not JSON: ")) == (1, True)
     result = kcli("console-producer", topic, "-i", "json", "--property", "ignore.error=true", stdin=lines)
     assert result.code == 1
-    assert result.stderr.splitlines()[1:] == [f"kcli: topic {topic}: 1 of 4 records were not delivered"]
+    assert result.stderr.splitlines()[1:] == [
+        f"kcli console-producer: topic {topic}: 1 of 4 records were not delivered"
+    ]
     assert kcli("console-consumer", topic, "--exit-at-end").stdout == "a\nb\na\nb\nd\n"
 
 
@@ -368,4 +395,4 @@ def test_nobody_there(offline: Kcli) -> None:
 def test_command_lines_that_make_no_sense(offline: Kcli, arguments: list[str], message: str) -> None:
     result = offline("console-consumer", *arguments)
     assert (result.code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"kcli: {message}")
+    assert result.stderr.startswith(f"kcli console-consumer: {message}")

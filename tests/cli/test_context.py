@@ -123,7 +123,7 @@ def test_contexts_are_listed_changed_and_removed(user: User) -> None:
     assert user("context", "show") == (
         2,
         "",
-        "kcli: no context is given and none is current. Choose one with: kcli context use CONTEXT\n",
+        "kcli context show: no context is given and none is current. Choose one with: kcli context use CONTEXT\n",
     )
 
 
@@ -133,7 +133,11 @@ def test_contexts_are_listed_changed_and_removed(user: User) -> None:
 )
 def test_a_context_that_is_not_there(user: User, arguments: tuple[str, ...]) -> None:
     user("context", "set", "here", "--bootstrap-server", NOBODY)
-    assert user(*arguments) == (2, "", "kcli: context gone not found. Defined contexts: here\n")
+    assert user(*arguments) == (
+        2,
+        "",
+        f"kcli {arguments[0]} {arguments[1]}: context gone not found. Defined contexts: here\n",
+    )
 
 
 def test_secrets_are_no_arguments(user: User) -> None:
@@ -151,11 +155,12 @@ def test_secrets_are_read_anew_from_files_and_the_environment(user: User, tmp_pa
         f"  client.id=from {secret}",
         "  ssl.key.password=from $KEY_PASSWORD",
     ]
-    missing = f"kcli: context x: cannot read client.id from {secret}: No such file or directory\n"
+    missing = f"kcli topics list: context x: cannot read client.id from {secret}: No such file or directory\n"
     assert user("topics", "list", KEY_PASSWORD="k") == (1, "", missing)
     secret.write_text("me\n")
     assert user("topics", "list").stderr.startswith(
-        "kcli: context x: cannot read ssl.key.password: the environment variable KEY_PASSWORD is not set. Set it"
+        "kcli topics list: context x: cannot read ssl.key.password: the environment variable "
+        "KEY_PASSWORD is not set. Set it"
     )
     assert "cannot connect to" in user("topics", "list", KEY_PASSWORD="k").stderr
 
@@ -198,7 +203,7 @@ def test_a_file_that_is_none(user: User, text: str) -> None:
     user.file.write_text(text)
     result = user("context", "list")
     assert (result.code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert result.stderr.startswith(f"kcli: {user.file}: not a contexts file")
+    assert result.stderr.startswith(f"kcli context list: {user.file}: not a contexts file")
 
 
 def test_a_file_keeps_its_cluster_unless_the_command_line_names_another(

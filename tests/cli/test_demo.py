@@ -34,7 +34,7 @@ def test_a_directory_that_no_demo_made_is_left_alone(tmp_path: Path, offline: Kc
     assert (result.code, result.stdout) == (2, "")
     assert (
         result.stderr
-        == f"kcli: {tmp_path}: already exists, and was not created by the demo. Choose another --data-dir\n"
+        == f"kcli demo: {tmp_path}: already exists, and was not created by the demo. Choose another --data-dir\n"
     )
     assert os.listdir(tmp_path) == ["mine"]
 
@@ -49,6 +49,6 @@ sys.exit(main())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("kcli: pipelines need PySpark")
+    assert done.stderr.startswith("kcli demo: pipelines need PySpark")
     assert "pip install 'kcore-broker[spark]'" in done.stderr
     assert not (tmp_path / "demo").exists()

@@ -166,13 +166,14 @@ def test_a_torn_tail_and_a_flipped_bit_are_told(tmp_path: Path, offline: Kcli) -
     batch = len(whole) // 3
     assert torn.code == 1
     assert torn.stdout.splitlines()[-1] == f"Found {batch - 10} invalid bytes at the end of {log.name}"
-    assert torn.stderr == f"kcli: {log}: no complete batch at position {2 * batch}\n"
+    assert torn.stderr == f"kcli dump-log: {log}: no complete batch at position {2 * batch}\n"
     flipped = bytearray(whole)
     flipped[batch + 70] ^= 1
     log.write_bytes(flipped)
     result = offline("dump-log", log, "--deep-iteration")
     assert result.code == 1
-    assert result.stderr.splitlines()[0] == f"{log}: the checksum of the batch at position {batch} does not match"
+    mismatch = f"the checksum of the batch at position {batch} does not match"
+    assert result.stderr.splitlines()[0] == f"kcli dump-log: {log}: {mismatch}"
     assert [line.rpartition(" ")[2] for line in result.stdout.splitlines() if "isvalid" in line] == [
         "true",
         "false",
@@ -187,10 +188,12 @@ def test_index_entries_that_point_elsewhere_are_told(tmp_path: Path, offline: Kc
     time_index.write_bytes(struct.pack(">qi", TIME, 3))
     result = offline("dump-log", index, time_index, "--verify-index-only")
     assert (result.code, result.stdout) == (1, f"Dumping {index}\nDumping {time_index}\n")
-    assert result.stderr == (
-        f"Mismatches in :{index}\n  Index offset: 5, log offset: 7\n"
-        f"Found timestamp mismatch in :{time_index}\nkcli: Index timestamp: {TIME}, log timestamp: {TIME + 3}\n"
-    )
+    assert result.stderr.splitlines() == [
+        f"kcli dump-log: Mismatches in :{index}",
+        "kcli dump-log: Index offset: 5, log offset: 7",
+        f"kcli dump-log: Found timestamp mismatch in :{time_index}",
+        f"kcli dump-log: Index timestamp: {TIME}, log timestamp: {TIME + 3}",
+    ]
     index.write_bytes(bytes(9))
     insane = offline("dump-log", index, "--index-sanity-check")
     assert insane.stdout.splitlines()[-1] == f"{index} is empty."
@@ -205,12 +208,14 @@ def test_a_damaged_index_entry_is_reported(tmp_path: Path, offline: Kcli, option
     index.write_bytes(struct.pack(">ii", 5, -7))
     damaged = offline("dump-log", index, *option)
     assert (damaged.code, damaged.stdout) == (1, f"Dumping {index}\n")
-    assert damaged.stderr == f"kcli: {index}: entry 1 (offset 5, position -7) is not valid. {remedy}\n"
+    assert damaged.stderr == f"kcli dump-log: {index}: entry 1 (offset 5, position -7) is not valid. {remedy}\n"
     assert offline("dump-log", time_index, *option).code == 0, "entries of a damaged offset index are not used"
     time_index.write_bytes(struct.pack(">qi", -TIME, 3))
     damaged = offline("dump-log", time_index, *option)
     assert damaged.code == 1
-    assert damaged.stderr == f"kcli: {time_index}: entry 1 (timestamp {-TIME}, offset 3) is not valid. {remedy}\n"
+    assert (
+        damaged.stderr == f"kcli dump-log: {time_index}: entry 1 (timestamp {-TIME}, offset 3) is not valid. {remedy}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +231,9 @@ def test_a_damaged_transaction_index_is_reported(tmp_path: Path, offline: Kcli, 
     path.write_bytes(content)
     damaged = offline("dump-log", path)
     assert damaged.code == 1
-    assert damaged.stderr.startswith(f"kcli: {path}: {finding}. A broker rebuilds it together with the offset index")
+    assert damaged.stderr.startswith(
+        f"kcli dump-log: {path}: {finding}. A broker rebuilds it together with the offset index"
+    )
 
 
 def test_a_producer_snapshot(tmp_path: Path, offline: Kcli) -> None:
@@ -243,7 +250,7 @@ def test_a_producer_snapshot(tmp_path: Path, offline: Kcli) -> None:
     )
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     broken = offline("dump-log", path)
-    assert (broken.code, broken.stderr) == (1, f"kcli: {path}: the checksum of the snapshot does not match\n")
+    assert (broken.code, broken.stderr) == (1, f"kcli dump-log: {path}: the checksum of the snapshot does not match\n")
 
 
 def test_a_directory_stands_for_its_segments_in_order(tmp_path: Path, offline: Kcli) -> None:
@@ -259,16 +266,26 @@ def test_a_directory_stands_for_its_segments_in_order(tmp_path: Path, offline: K
     ]
 
 
+@pytest.mark.parametrize("suffix", [".corrupt", ".corrupt.1", ".128.corrupt", ".128.corrupt.2"])
+def test_segments_that_recovery_set_aside(tmp_path: Path, offline: Kcli, suffix: str) -> None:
+    log = write_log(tmp_path)
+    whole = offline("dump-log", log, "--print-data-log")
+    saved = log.rename(f"{log}{suffix}")
+    dumped = offline("dump-log", saved, "--print-data-log")
+    assert (dumped.code, dumped.stderr) == (0, "")
+    assert dumped.stdout == whole.stdout.replace(str(log), str(saved))
+
+
 def test_usage(tmp_path: Path, offline: Kcli) -> None:
-    assert offline("dump-log") == (2, "", "kcli: no file given: pass FILE, or --files FILE,FILE\n")
+    assert offline("dump-log") == (2, "", "kcli dump-log: no file given: pass FILE, or --files FILE,FILE\n")
     missing = tmp_path / f"{FIRST}.log"
-    assert offline("dump-log", missing).stderr == f"kcli: {missing}: no such file or directory\n"
+    assert offline("dump-log", missing).stderr == f"kcli dump-log: {missing}: no such file or directory\n"
     nameless = missing.with_name("nope.log")
-    assert offline("dump-log", nameless).stderr == f"kcli: {nameless}: no such file or directory\n"
+    assert offline("dump-log", nameless).stderr == f"kcli dump-log: {nameless}: no such file or directory\n"
     other = tmp_path / "notes.txt"
     other.write_text("x")
     assert offline("dump-log", other) == (
         1,
         "",
-        f"kcli: {other}: not a .log, .index, .timeindex, .txnindex or .snapshot file\n",
+        f"kcli dump-log: {other}: not a .log, .index, .timeindex, .txnindex, .snapshot or .corrupt file\n",
     )

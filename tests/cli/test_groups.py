@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 
 from tests.broker_process import BrokerProcess
-from tests.cli.conftest import Kcli
+from tests.cli.conftest import Kcli, missing_topic
 
 TIMEOUT_S = 60
 DAY_MS = 86_400_000
@@ -105,7 +105,7 @@ def test_states_and_types_are_shown_and_chosen(broker: BrokerProcess, kcli: Kcli
     assert not {group, f"{group}-empty"} & {json.loads(line)["group"] for line in of_consumers}
     refused = kcli("groups", "list", "--state", "sleepy")
     assert (refused.code, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("kcli: --state 'sleepy': unknown value. Valid values: Stable, ")
+    assert refused.stderr.startswith("kcli groups list: --state 'sleepy': unknown value. Valid values: Stable, ")
 
 
 # Describing
@@ -240,7 +240,9 @@ def test_several_groups_and_one_that_is_missing(broker: BrokerProcess, kcli: Kcl
     commit(broker, f"{group}-2", topic, {1: 1})
     described = kcli("groups", "describe", "--group", f"{group}-2", "--group", f"{group}-1", "--group", "absent")
     assert described.code == 1
-    assert described.stderr.endswith("kcli: group absent: Group absent not found. (GROUP_ID_NOT_FOUND)\n")
+    assert described.stderr.endswith(
+        "kcli groups describe: group absent: Group absent not found. (GROUP_ID_NOT_FOUND)\n"
+    )
     assert [row[0] for row in rows(described.stdout)] == ["GROUP", f"{group}-1", "GROUP", f"{group}-2"]
     everything = json.loads(kcli("groups", "describe", "--all-groups", "-o", "json").stdout)
     assert {f"{group}-1", f"{group}-2"} <= {row["group"] for row in everything}
@@ -257,7 +259,9 @@ def test_which_groups_has_to_be_said(kcli: Kcli) -> None:
     for arguments in (("describe",), ("delete", "x", "--all-groups"), ("reset-offsets", "--to-latest")):
         refused = kcli("groups", *arguments)
         assert (refused.code, refused.stdout) == (2, "")
-        assert refused.stderr == "kcli: pass groups, as arguments or with --group, or pass --all-groups\n"
+        assert refused.stderr == (
+            f"kcli groups {arguments[0]}: pass groups, as arguments or with --group, or pass --all-groups\n"
+        )
     assert kcli("groups", "describe", "x", "--members", "--state").code == 2
 
 
@@ -270,26 +274,26 @@ def test_a_group_is_deleted(broker: BrokerProcess, kcli: Kcli, group: str, topic
     assert asked == (
         2,
         "",
-        f"delete group {group} with all its offsets\nkcli: groups delete: not a terminal: pass --yes to confirm\n",
+        f"delete group {group} with all its offsets\nkcli groups delete: not a terminal: pass --yes to confirm\n",
     )
     deleted = kcli("groups", "delete", group, "absent", "--yes")
     assert (deleted.code, deleted.stdout) == (1, f"Deleted group {group}.\n")
-    assert deleted.stderr == "kcli: group absent: The group does not exist. (GROUP_ID_NOT_FOUND)\n"
+    assert deleted.stderr == "kcli groups delete: group absent: The group does not exist. (GROUP_ID_NOT_FOUND)\n"
     assert group not in kcli("groups", "list").stdout.splitlines()
 
 
 @pytest.mark.usefixtures("member")
 def test_a_group_at_work_keeps_what_it_has(kcli: Kcli, group: str, topic: str) -> None:
     deleted = kcli("groups", "delete", group, "--yes")
-    assert deleted == (1, "", f"kcli: group {group}: The group still has members. (NON_EMPTY_GROUP)\n")
+    assert deleted == (1, "", f"kcli groups delete: group {group}: The group still has members. (NON_EMPTY_GROUP)\n")
     refused = kcli("groups", "delete-offsets", group, "--topic", f"{topic}:1", "--yes")
     assert (refused.code, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"kcli: group {group}, partition {topic}-1: ")
+    assert refused.stderr.startswith(f"kcli groups delete-offsets: group {group}, partition {topic}-1: ")
     assert refused.stderr.endswith("(GROUP_SUBSCRIBED_TO_TOPIC)\n")
     reset = kcli("groups", "reset-offsets", group, "--topic", topic, "--to-latest", "--execute")
     assert (reset.code, reset.stdout) == (1, "")
     assert reset.stderr.startswith(
-        f"kcli: group {group}: cannot reset offsets while the group has members (state Stable)"
+        f"kcli groups reset-offsets: group {group}: cannot reset offsets while the group has members (state Stable)"
     )
 
 
@@ -297,7 +301,7 @@ def test_offsets_are_deleted(broker: BrokerProcess, kcli: Kcli, group: str, topi
     commit(broker, group, topic, {0: 1, 1: 1})
     deleted = kcli("groups", "--delete-offsets", "--group", group, "--topic", f"{topic}:0", "--topic", "absent", "-y")
     assert (deleted.code, deleted.stdout) == (1, f"Deleted the offset of partition {topic}-0 in group {group}.\n")
-    assert deleted.stderr == "kcli: topic absent does not exist. List the topics with: kcli topics list\n"
+    assert deleted.stderr == (f"kcli groups delete-offsets: {missing_topic('absent')}\n")
     [left] = json.loads(kcli("groups", "describe", group, "-o", "json").stdout)
     assert left["partition"] == 1
     assert kcli("groups", "delete-offsets", "absent", "--topic", topic, "-y").code == 1
@@ -341,7 +345,7 @@ def test_nothing_changes_before_it_is_said(broker: BrokerProcess, kcli: Kcli, gr
         0,
         [["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], [group, topic, "0", "0"]],
     )
-    assert shown.stderr == "kcli: dry run: nothing was changed. Pass --execute to apply\n"
+    assert shown.stderr == "kcli groups reset-offsets: dry run: nothing was changed. Pass --execute to apply\n"
     dry = kcli("groups", "reset-offsets", group, "--all-topics", "--to-latest", "--dry-run", "-o", "jsonl")
     assert dry.stderr == ""
     assert json.loads(dry.stdout) == {
@@ -378,17 +382,21 @@ def test_a_plan_is_exported_and_read(broker: BrokerProcess, kcli: Kcli, group: s
 def test_a_file_that_is_no_plan(kcli: Kcli, text: str) -> None:
     refused = kcli("groups", "reset-offsets", "g", "--from-file", "-", "--execute", stdin=text)
     assert (refused.code, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("kcli: -, line ")
+    assert refused.stderr.startswith("kcli groups reset-offsets: -, line ")
 
 
 def test_offsets_beyond_the_log_are_brought_into_it(broker: BrokerProcess, kcli: Kcli, group: str, topic: str) -> None:
     commit(broker, group, topic, {0: 2})
     done = kcli("groups", "reset-offsets", group, "--topic", topic, "--to-offset", "4", "--execute", "-o", "jsonl")
-    assert done.stderr == f"kcli: partition {topic}-1: offset 4 is beyond the log end offset; using 3\n"
+    assert done.stderr == (
+        f"kcli groups reset-offsets: partition {topic}-1: offset 4 is beyond the log end offset; using 3\n"
+        f"kcli groups reset-offsets: applied: moved 2 partitions of {group}\n"
+    )
     back = kcli("groups", "reset-offsets", group, "--all-topics", "--shift-by", "-100", "--execute")
     assert back.stderr == (
-        f"kcli: partition {topic}-0: offset -96 is before the log start offset; using 0\n"
-        f"kcli: partition {topic}-1: offset -97 is before the log start offset; using 0\n"
+        f"kcli groups reset-offsets: partition {topic}-0: offset -96 is before the log start offset; using 0\n"
+        f"kcli groups reset-offsets: partition {topic}-1: offset -97 is before the log start offset; using 0\n"
+        f"kcli groups reset-offsets: applied: moved 2 partitions of {group}\n"
     )
 
 
@@ -396,11 +404,15 @@ def test_what_cannot_be_reset_is_named(kcli: Kcli, group: str, topic: str) -> No
     refused = kcli("groups", "reset-offsets", group, "--topic", f"{topic}:0,7", "--to-latest", "--execute")
     assert refused.code == 1
     assert rows(refused.stdout)[1:] == [[group, topic, "0", "5"]]
-    assert refused.stderr == f"kcli: group {group}: partition 7 of topic {topic}: the topic has the partitions 0 to 1\n"
+    assert refused.stderr == (
+        f"kcli groups reset-offsets: applied: moved 1 partition of {group}\n"
+        f"kcli groups reset-offsets: group {group}: partition 7 of topic {topic}: the topic has the partitions 0 to 1\n"
+    )
     shifted = kcli("groups", "reset-offsets", group, "--topic", f"{topic}:1", "--shift-by", "1", "--execute")
     assert (shifted.code, shifted.stdout) == (1, "")
     assert shifted.stderr == (
-        f"kcli: group {group}: partition {topic}-1: cannot shift: the group has no committed offset. "
+        f"kcli groups reset-offsets: group {group}: partition {topic}-1: cannot shift: the group has "
+        "no committed offset. "
         "Use --to-offset instead\n"
     )
 
@@ -544,7 +556,7 @@ def test_a_regular_expression_is_judged(offline: Kcli) -> None:
     )
     refused = offline("groups", "validate-regex", "orders-(", "-o", "json")
     assert (refused.code, json.loads(refused.stdout)[0]["valid"]) == (1, False)
-    assert refused.stderr.startswith("kcli: the regular expression `orders-(` is invalid: ")
+    assert refused.stderr.startswith("kcli groups validate-regex: the regular expression `orders-(` is invalid: ")
     # A look-ahead, which Java has and RE2 has not.
     assert offline("groups", "validate-regex", "a(?=b)").code == 1
 

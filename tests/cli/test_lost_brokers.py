@@ -31,7 +31,7 @@ VERIFIABLE_PRODUCER = ("verifiable-producer", "--topic", "lost", "--throughput",
 VERIFIABLE_CONSUMER = ("verifiable-consumer", "--topic", "lost", "--group-id", "g")
 WATCH = ("groups", "watch", "--all-groups", "--interval", "0.1", "--iterations", "1")
 ALL = (CONSUMER, PRODUCER, PERF_PRODUCER, PERF_CONSUMER, PERF_E2E, VERIFIABLE_PRODUCER, VERIFIABLE_CONSUMER, WATCH)
-LOST = r"kcli: no connection to {server} since \d\d:\d\d:\d\d \(connection refused\)\. "
+LOST = r"kcli [a-z0-9 -]+: no connection to {server} since \d\d:\d\d:\d\d \(connection refused\)\. "
 
 
 @contextmanager
@@ -69,12 +69,18 @@ def lost(broker: EmbeddedBroker) -> str:
     return LOST.format(server=re.escape(broker.bootstrap_servers))
 
 
+def named(command: tuple[str, ...]) -> str:
+    """The name of a command line's command."""
+    return " ".join(command[:2] if command[0] in ("perf-test", "groups") else command[:1])
+
+
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
 def test_a_command_fails_at_once_where_nothing_listens(offline: Kcli, command: tuple[str, ...]) -> None:
     result = offline(*command, "--bootstrap-server", "127.0.0.1:1", stdin="one\n")
     assert (result.code, result.stderr) == (
         3,
-        "kcli: cannot connect to 127.0.0.1:1 (connection refused). Is the broker running? Start one with: "
+        f"kcli {named(command)}: cannot connect to 127.0.0.1:1 (connection refused). Is the broker "
+        "running? Start one with: "
         "kcli server-start\n",
     )
 
@@ -93,7 +99,7 @@ def test_a_command_that_waits_begins_once_the_broker_is_there(command: tuple[str
         with running(server, *command, "--wait") as process:
             await_line(process, LOST.format(server=re.escape(server)) + r"Waiting\.")
             with EmbeddedBroker({"listeners": reservation.listeners}):
-                await_line(process, f"kcli: reconnected to {re.escape(server)} after \\d+ s")
+                await_line(process, f"kcli [a-z0-9 -]+: reconnected to {re.escape(server)} after \\d+ s")
                 process.communicate("one\n", timeout=TIMEOUT_S)
                 assert process.returncode == 0
 
@@ -101,7 +107,9 @@ def test_a_command_that_waits_begins_once_the_broker_is_there(command: tuple[str
 def test_a_bounded_wait_ends_as_without_one(offline: Kcli) -> None:
     result = offline(*CONSUMER, "--bootstrap-server", "127.0.0.1:1", "--wait-ms", "1")
     assert result.code == 3
-    assert result.stderr.splitlines()[-1].startswith("kcli: cannot connect to 127.0.0.1:1 (connection refused). ")
+    assert result.stderr.splitlines()[-1].startswith(
+        "kcli console-consumer: cannot connect to 127.0.0.1:1 (connection refused). "
+    )
 
 
 def test_a_consumer_says_that_it_has_lost_its_broker_and_that_it_is_back() -> None:
@@ -116,7 +124,7 @@ def test_a_consumer_says_that_it_has_lost_its_broker_and_that_it_is_back() -> No
         # Again and again, about the same loss.
         assert await_line(consumer, lost(broker)) == warning
         broker.start()
-        await_line(consumer, f"kcli: reconnected to {broker.bootstrap_servers} after ")
+        await_line(consumer, f"kcli [a-z0-9 -]+: reconnected to {broker.bootstrap_servers} after ")
         with running(broker.bootstrap_servers, *PRODUCER) as producer:
             producer.communicate("two\n", timeout=TIMEOUT_S)
         assert consumer.stdout.readline() == "two\n"
@@ -134,7 +142,7 @@ def test_a_producer_says_that_it_has_lost_its_broker_and_delivers_what_was_writt
             warning = await_line(producer, lost(broker))
             assert "or fail after 120000 ms (delivery.timeout.ms)" in warning
             broker.start()
-            await_line(producer, f"kcli: reconnected to {broker.bootstrap_servers} after ")
+            await_line(producer, f"kcli [a-z0-9 -]+: reconnected to {broker.bootstrap_servers} after ")
             producer.communicate(timeout=TIMEOUT_S)
             assert producer.returncode == 0
         consumed = offline(*CONSUMER, "--exit-at-end", "--bootstrap-server", broker.bootstrap_servers)
@@ -159,4 +167,4 @@ def test_other_commands_say_so_too(command: tuple[str, ...]) -> None:
         broker.kill()
         await_line(process, lost(broker))
         broker.start()
-        await_line(process, f"kcli: reconnected to {broker.bootstrap_servers} after ")
+        await_line(process, f"kcli [a-z0-9 -]+: reconnected to {broker.bootstrap_servers} after ")

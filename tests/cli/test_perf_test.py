@@ -79,7 +79,8 @@ def test_a_consumer_that_waits_in_vain_is_code_3(kcli: Kcli, written: str) -> No
     assert result.code == 3
     assert json.loads(result.stdout)["records"] == 1000
     assert result.stderr == (
-        "kcli: topic perf: read 1000 of 1001 records, then none for 4000 ms. Wait longer with --timeout\n"
+        "kcli perf-test consumer: topic perf: read 1000 of 1001 records, then none for 4000 ms. Wait "
+        "longer with --timeout\n"
     )
 
 

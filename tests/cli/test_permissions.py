@@ -50,7 +50,7 @@ def restricted(*arguments: str | Path, env: dict[str, str] | None = None) -> Res
 
 def assert_denied(result: Result, path: Path) -> None:
     last = result.stderr.splitlines()[-1]
-    assert (result.code, last[:6]) == (4, "kcli: "), result
+    assert (result.code, last[:5]) == (4, "kcli "), result
     assert "permission denied" in last.lower()
     assert str(path) in last
     assert "mend" not in result.stderr

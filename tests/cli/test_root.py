@@ -56,6 +56,40 @@ def test_each_command_explains_itself(offline: Kcli, name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stderr"),
     [
+        (
+            ["topics", "create", "--topic"],
+            "kcli topics create: Option '--topic' requires an argument. See: kcli topics create --help\n",
+        ),
+        (
+            ["topics", "create", "--partitions", "abc", "t"],
+            "kcli topics create: Invalid value for '--partitions': 'abc' is not an integer from 1 to 2147483647. "
+            "See: kcli topics create --help\n",
+        ),
+        (
+            ["server-start", "--port", "65536"],
+            "kcli server-start: Invalid value for '--port': '65536' is not an integer from 0 to 65535. "
+            "See: kcli server-start --help\n",
+        ),
+        (
+            ["console-consumer", "t", "--partition", "-1"],
+            "kcli console-consumer: Invalid value for '--partition': '-1' is not an integer of at least 0. "
+            "See: kcli console-consumer --help\n",
+        ),
+        *(
+            (
+                [command, "greetings", "--topic", "t"],
+                f"kcli {command}: topic given twice: greetings as an argument and --topic t. Remove one\n",
+            )
+            for command in ("console-consumer", "console-producer")
+        ),
+        (
+            ["perf-test", "consumer", "--topic", "t", "--messages", "1", "--rounds", "2"],
+            "kcli perf-test consumer: --rounds needs a second cluster to compare with: add --against HOST:PORT\n",
+        ),
+        (
+            ["perf-test", "consumer", "--topic", "t", "--messages", "1", "--result-file", "/nowhere/result.json"],
+            "kcli perf-test consumer: /nowhere/result.json: no such file or directory\n",
+        ),
         (["nope"], "kcli: No such command 'nope'. See: kcli --help\n"),
         (["topics", "nope"], "kcli topics: No such command 'nope'. See: kcli topics --help\n"),
         (
@@ -64,7 +98,7 @@ def test_each_command_explains_itself(offline: Kcli, name: str) -> None:
         ),
         (
             ["topics", "list", "--bootstrap-server", "localhost:port"],
-            "kcli: 'localhost:port': not a server address. Write it as HOST:PORT\n",
+            "kcli topics list: 'localhost:port': not a server address. Write it as HOST:PORT\n",
         ),
     ],
 )
@@ -84,7 +118,7 @@ def test_no_broker_is_code_3_with_the_way_out(offline: Kcli) -> None:
     assert result.code == 3
     assert result.stdout == ""
     assert result.stderr == (
-        "kcli: cannot connect to 127.0.0.1:1 (connection refused). Is the broker running? Start one with: "
+        "kcli topics list: cannot connect to 127.0.0.1:1 (connection refused). Is the broker running? Start one with: "
         "kcli server-start\n"
     )
 

@@ -65,7 +65,8 @@ def test_the_address_of_the_metrics_is_told(tmp_path: Path, offline: Kcli) -> No
         second = offline("server-start", *arguments)
     assert second.code == 1
     assert second.stderr.splitlines()[-1] == (
-        f"kcli: cannot serve metrics at metrics.host=127.0.0.1 metrics.port={port}: Address already in use; "
+        f"kcli server-start: cannot serve metrics at metrics.host=127.0.0.1 metrics.port={port}: "
+        "Address already in use; "
         "choose another address, or remove metrics.port"
     )
 
@@ -101,7 +102,8 @@ def test_a_port_in_use_is_named(tmp_path: Path, offline: Kcli) -> None:
         second = offline("server-start", "--data-dir", tmp_path / "second", "--port", str(broker.port))
     assert second.code == 1
     assert second.stderr.splitlines()[-1] == (
-        f"kcli: cannot listen on PLAINTEXT://127.0.0.1:{broker.port}: Address already in use. Stop the process "
+        f"kcli server-start: cannot listen on PLAINTEXT://127.0.0.1:{broker.port}: Address already in "
+        "use. Stop the process "
         "that listens on this port, or choose another port with --port"
     )
     assert "Traceback" not in second.stderr
@@ -140,10 +142,13 @@ def test_a_setting_that_cannot_be_is_usage(tmp_path: Path, offline: Kcli) -> Non
     assert "num.partitions" in result.stderr
     assert "Traceback" not in result.stderr
     assert offline("server-start", "--override", "nonsense").stderr == (
-        "kcli: --override: expected NAME=VALUE, got 'nonsense'\n"
+        "kcli server-start: --override: expected NAME=VALUE, got 'nonsense'\n"
     )
     missing = offline("server-start", tmp_path / "no.properties")
-    assert (missing.code, missing.stderr) == (2, f"kcli: {tmp_path / 'no.properties'}: no such file or directory\n")
+    assert (missing.code, missing.stderr) == (
+        2,
+        f"kcli server-start: {tmp_path / 'no.properties'}: no such file or directory\n",
+    )
 
 
 def test_a_wrong_value_is_reported_with_the_place_where_it_was_set(tmp_path: Path, offline: Kcli) -> None:
@@ -153,16 +158,18 @@ def test_a_wrong_value_is_reported_with_the_place_where_it_was_set(tmp_path: Pat
     result = offline(*start, "--override", "kcli.request.log=slow", "--override", "num.partitions=0")
     assert (result.code, result.stdout) == (2, "")
     assert result.stderr == (
-        "kcli: --override num.partitions: Invalid value 0 for configuration num.partitions: Value must be at least 1\n"
-        "kcli: --override kcli.request.log: Invalid value slow for configuration kcli.request.log: "
+        "kcli server-start: --override num.partitions: Invalid value 0 for configuration "
+        "num.partitions: Value must be at least 1\n"
+        "kcli server-start: --override kcli.request.log: Invalid value slow for configuration kcli.request.log: "
         "String must be one of: off, summary, full\n"
-        f"kcli: {file}:3: unknown configuration num.partitons; did you mean num.partitions?\n"
+        f"kcli server-start: {file}:3: unknown configuration num.partitons; did you mean num.partitions?\n"
     )
     file.write_text("log.retention.hours=0\n")
     result = offline(*start)
     assert (result.code, result.stderr) == (
         2,
-        f"kcli: {file}:1: requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1\n",
+        f"kcli server-start: {file}:1: requirement failed: log.retention.ms must be unlimited (-1) "
+        "or, greater than or equal to 1\n",
     )
     for arguments in (
         ("--override", "num.partitons=3"),
@@ -171,7 +178,8 @@ def test_a_wrong_value_is_reported_with_the_place_where_it_was_set(tmp_path: Pat
         result = offline("server-start", "--data-dir", tmp_path / "data", "--port", "0", *arguments)
         assert (result.code, result.stderr) == (
             2,
-            "kcli: --override num.partitons: unknown configuration num.partitons; did you mean num.partitions?\n",
+            "kcli server-start: --override num.partitons: unknown configuration num.partitons; did "
+            "you mean num.partitions?\n",
         )
 
 

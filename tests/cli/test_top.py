@@ -206,7 +206,8 @@ def test_nobody_answers(offline: Kcli) -> None:
     assert result.code == 3
     assert result.stdout == ""
     assert result.stderr == (
-        "kcli: cannot connect to http://127.0.0.1:1/metrics (connection refused). Is the broker running with metrics? "
+        "kcli top: cannot connect to http://127.0.0.1:1/metrics (connection refused). Is the broker "
+        "running with metrics? "
         "Start one with: kcli server-start --override metrics.port=9404\n"
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Kcli
+from tests.cli.conftest import Kcli, missing_topic
 
 
 def test_a_topic_from_creation_to_deletion(kcli: Kcli) -> None:
@@ -41,7 +41,7 @@ def test_a_topic_that_exists(kcli: Kcli) -> None:
     kcli("topics", "create", "twice")
     again = kcli("topics", "create", "twice")
     assert (again.code, again.stdout) == (1, "")
-    assert again.stderr.startswith("kcli: topic twice: ")
+    assert again.stderr.startswith("kcli topics create: topic twice: ")
     assert again.stderr.endswith("(TOPIC_ALREADY_EXISTS); choose another name, or add --if-not-exists\n")
     assert kcli("topics", "create", "twice", "--if-not-exists") == (0, "Topic twice already exists.\n", "")
 
@@ -83,13 +83,13 @@ def test_what_is_missing_is_named_and_the_rest_is_done(kcli: Kcli) -> None:
     described = kcli("topics", "describe", "there,not-there")
     assert described.code == 1
     assert described.stdout.startswith("Topic: there\t")
-    assert described.stderr == "kcli: topic not-there does not exist. List the topics with: kcli topics list\n"
+    assert described.stderr == (f"kcli topics describe: {missing_topic('not-there')}\n")
     assert kcli("topics", "describe", "not-there", "--if-exists") == (0, "", "")
     deleted = kcli("topics", "delete", "there,not-there", "--yes")
     assert deleted == (
         1,
         "Deleted topic there.\n",
-        "kcli: topic not-there does not exist. List the topics with: kcli topics list\n",
+        f"kcli topics delete: {missing_topic('not-there')}\n",
     )
 
 
@@ -100,15 +100,15 @@ def test_deletion_shows_its_plan_and_does_nothing_unasked(kcli: Kcli) -> None:
         2,
         "",
         "delete topic kept: 3 partitions with all their records\n"
-        "kcli: topics delete: not a terminal: pass --yes to confirm\n",
+        "kcli topics delete: not a terminal: pass --yes to confirm\n",
     )
     assert "kept\n" in kcli("topics", "list").stdout
 
 
 def test_usage(kcli: Kcli) -> None:
-    assert kcli("topics", "create") == (2, "", "kcli: pass the topic once, as an argument or with --topic\n")
+    assert kcli("topics", "create") == (2, "", "kcli topics create: no topic given: pass TOPIC or --topic TOPIC\n")
     assert kcli("topics", "create", "x", "--config", "novalue").stderr == (
-        "kcli: --config: expected NAME=VALUE, got 'novalue'\n"
+        "kcli topics create: --config: expected NAME=VALUE, got 'novalue'\n"
     )
     refused = kcli("topics", "create", "bad/name")
     assert refused.code == 1
@@ -133,12 +133,31 @@ def test_what_no_request_can_carry_is_usage(kcli: Kcli, arguments: tuple[str | b
     assert "Request version" not in refused.stderr
 
 
+@pytest.mark.parametrize("pattern", ["nothing-*", "nothing-.+"])
+def test_a_list_without_a_match(kcli: Kcli, pattern: str) -> None:
+    assert kcli("topics", "list", "--topic", pattern) == (
+        0,
+        "",
+        f"kcli topics list: no topic matches {pattern}. List the topics with: kcli topics list\n",
+    )
+
+
+@pytest.mark.parametrize("arguments", [("describe",), ("delete", "--yes"), ("alter", "--partitions", "3")])
+def test_a_topic_that_is_given_twice(offline: Kcli, arguments: tuple[str, ...]) -> None:
+    refused = offline("topics", *arguments, "one", "--topic", "other")
+    assert refused == (
+        2,
+        "",
+        f"kcli topics {arguments[0]}: topic given twice: one as an argument and --topic other. Remove one\n",
+    )
+
+
 def test_a_properties_file_that_cannot_be_read_is_named(kcli: Kcli, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("ssl.keystore=C:\\users\\me\n")
     refused = kcli("topics", "list", "--command-config", str(file))
     assert (refused.code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
-    assert refused.stderr.startswith(f"kcli: {file}: ")
+    assert refused.stderr.startswith(f"kcli topics list: {file}: ")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +186,8 @@ def test_the_properties_of_the_admin_client(
     file.write_text(properties)
     listed = kcli("topics", "list", "--command-config", str(file))
     assert listed.code == code
-    assert listed.stderr.startswith(f"kcli: {complaint}" if complaint else "")
+    place = f"{file}:1: " if complaint.endswith("?") else ""
+    assert listed.stderr.startswith(f"kcli topics list: {place}{complaint}" if complaint else "")
     assert listed.stderr.count("\n") == (1 if complaint else 0)
 
 
@@ -177,7 +197,7 @@ def test_a_topic_grows(kcli: Kcli) -> None:
     assert altered == (0, "Topic growing has 5 partitions, 3 of them new.\n", "")
     again = kcli("topics", "--alter", "--topic", "growing", "--partitions", "5")
     assert (again.code, again.stdout) == (1, "")
-    assert again.stderr == "kcli: topic growing: Topic already has 5 partition(s). (INVALID_PARTITIONS)\n"
+    assert again.stderr == "kcli topics alter: topic growing: Topic already has 5 partition(s). (INVALID_PARTITIONS)\n"
     assigned = kcli(
         "topics", "alter", "growing", "--partitions", "6", "--replica-assignment", "1,1,1,1,1,1", "-o", "json"
     )
@@ -203,7 +223,7 @@ def test_patterns_choose_topics_and_names_are_only_names(kcli: Kcli) -> None:
     assert [topic["topic"] for topic in described] == ["pat.one", "pat.two"]
     deleted = kcli("topics", "delete", "--topic", "pat[.].*,nothing-.+", "--yes")
     assert (deleted.code, deleted.stdout) == (1, "Deleted topic pat.one.\nDeleted topic pat.two.\n")
-    assert deleted.stderr == "kcli: no topic matches nothing-.+. List the topics with: kcli topics list\n"
+    assert deleted.stderr == "kcli topics delete: no topic matches nothing-.+. List the topics with: kcli topics list\n"
     assert kcli("topics", "list", "--topic", "pat*").stdout == "patxone\n"
     assert kcli("topics", "list", "--topic", "pat(").code == 2
 

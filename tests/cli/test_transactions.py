@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from kcore.config.broker import BrokerConfig
 from kcore.server.broker import Broker
 from tests.broker_process import KEEPING, BrokerProcess
-from tests.cli.conftest import Kcli, Result, run_kcli
+from tests.cli.conftest import Kcli, Result, missing_topic, run_kcli
 from tests.raw_client import RawClient
 from tests.unit.server.test_produce_and_fetch import batch, produce
 
@@ -100,15 +100,19 @@ def test_what_is_not_aborted(kcli: Kcli) -> None:
     wrong = kcli("transactions", "abort", *place, "--start-offset", "2", "--yes")
     assert (wrong.code, wrong.stdout) == (1, "")
     assert wrong.stderr == (
-        "kcli: no open transaction of partition orders-1 starts at offset 2. "
+        "kcli transactions abort: no open transaction of partition orders-1 starts at offset 2. "
         "List them with: kcli transactions describe-producers --topic orders --partition 1\n"
     )
     assert kcli("transactions", "abort", *place, "--start-offset", "1").code == 2, "no terminal to confirm"
     assert kcli("transactions", "abort", *place).code == 2
     both = kcli("transactions", "abort", *place, "--start-offset", "1", "--producer-id", "7")
-    assert both == (2, "", "kcli: --start-offset and --producer-id cannot be combined: pass one of them\n")
+    assert both == (
+        2,
+        "",
+        "kcli transactions abort: --start-offset and --producer-id cannot be combined: pass one of them\n",
+    )
     missing = kcli("transactions", "abort", "--topic", "nope", "--partition", "0", "--start-offset", "1", "--yes")
-    assert missing.stderr == ("kcli: topic nope does not exist. List the topics with: kcli topics list\n")
+    assert missing.stderr == (f"kcli transactions abort: {missing_topic('nope')}\n")
     assert kcli("transactions", "abort", *place, "--producer-id", "7", "--yes").code == 2
     assert kcli("transactions", "find-hanging", "--partition", "1").code == 2
     old = ("--producer-id", "7", "--producer-epoch", "2", "--coordinator-epoch", "0")

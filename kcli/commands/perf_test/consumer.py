@@ -9,6 +9,7 @@ from kcli.commands.perf_test.options import measuring_options
 from kcli.completion import complete_topics
 from kcli.failures import UnreachableFailure
 from kcli.output import TABLE
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ POLL, POLL_COLUMNS, POLL_ARROW = "poll", "poll_columns", "poll_arrow"
 @click.option(
     "--messages",
     "--num-records",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     required=True,
     metavar="N",
     help="Number of records to read.",
@@ -48,7 +49,7 @@ POLL, POLL_COLUMNS, POLL_ARROW = "poll", "poll_columns", "poll_arrow"
 @click.option("--group", metavar="ID", help="Consumer group to join. Default: perf-consumer- and a number.")
 @click.option(
     "--fetch-size",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     default=1_048_576,
     show_default=True,
     metavar="BYTES",
@@ -58,7 +59,7 @@ POLL, POLL_COLUMNS, POLL_ARROW = "poll", "poll_columns", "poll_arrow"
 @click.option(
     "--timeout",
     "timeout_ms",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     default=10_000,
     show_default=True,
     metavar="MS",
@@ -131,11 +132,11 @@ def consumer(
     from kcli.client_properties import consumer_config, gather, with_bootstrap_servers
     from kcli.performance import kafka_lines
     from kcli.performance.consumer_performance import ConsumerPerformance, ConsumerRun
-    from kcli.performance.measuring import FULL_INTERVAL, Measuring
+    from kcli.performance.measuring import FULL_INTERVAL, measuring_of
 
     if (topic is None) == (include is None):
         raise click.UsageError("Pass exactly one of --topic and --include.")
-    measuring = Measuring(warm_up_records=warmup_records, **measuring_given)
+    measuring = measuring_of(warmup_records, **measuring_given)
     settings = gather(config_file, properties, "--command-property")
     server = with_bootstrap_servers(settings, bootstrap_server)["bootstrap.servers"]
     settings = {"client.id": "perf-consumer-client", **settings, "max.partition.fetch.bytes": str(fetch_size)}

@@ -8,6 +8,7 @@ from kcli.command import Command
 from kcli.commands.perf_test.options import measuring_options
 from kcli.completion import complete_topics
 from kcli.output import TABLE
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     help="Topic to write to and read from. If it does not exist, it is created with one partition.",
 )
 @click.option(
-    "--num-records", type=click.IntRange(min=1), metavar="N", help="Number of records to send, one after the other."
+    "--num-records", type=IntegerRange(min=1), metavar="N", help="Number of records to send, one after the other."
 )
 @click.option("--producer-acks", type=click.Choice(["1", "all"]), help="Required acknowledgements.")
-@click.option("--record-size", type=click.IntRange(min=1), metavar="BYTES", help="Size of values, in bytes.")
+@click.option("--record-size", type=IntegerRange(min=1), metavar="BYTES", help="Size of values, in bytes.")
 @click.option(
     "--record-key-size",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     default=0,
     show_default=True,
     metavar="BYTES",
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--num-headers",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     default=0,
     show_default=True,
     metavar="N",
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--record-header-key-size",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     default=0,
     show_default=True,
     metavar="BYTES",
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--record-header-size",
-    type=click.IntRange(min=-1),
+    type=IntegerRange(min=-1),
     default=0,
     show_default=True,
     metavar="BYTES",
@@ -103,7 +104,7 @@ def e2e(
     from kcli.client_properties import gather, with_bootstrap_servers
     from kcli.performance import kafka_lines
     from kcli.performance.end_to_end import EndToEnd, EndToEndRun
-    from kcli.performance.measuring import Measuring
+    from kcli.performance.measuring import measuring_of
     from kcli.properties import read_properties
 
     if arguments:
@@ -117,7 +118,7 @@ def e2e(
     if producer_acks not in ("1", "all"):
         raise click.UsageError("Latency testing requires synchronous acknowledgement. Please use 1 or all")
     name, count, acks, size = topic, num_records, producer_acks, record_size
-    measuring = Measuring(warm_up_records=warmup_records, **measuring_given)
+    measuring = measuring_of(warmup_records, **measuring_given)
     # Servers in the arguments do not belong to a context.
     settings = read_properties(command_config) if arguments else gather(command_config, (), "--command-config")
     is_quiet = measuring.output != TABLE or measuring.against is not None or measuring.is_live

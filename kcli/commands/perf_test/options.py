@@ -7,6 +7,7 @@ import click
 from kcli.broker_connection import wait_options
 from kcli.options import bootstrap_server_option
 from kcli.output import output_option
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
     options = [
         click.option(
             "--warmup-records",
-            type=click.IntRange(min=0),
+            type=IntegerRange(min=0),
             default=0,
             show_default=True,
             metavar="N",
@@ -28,7 +29,7 @@ def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
         ),
         click.option(
             "--reporting-interval",
-            type=click.IntRange(min=1),
+            type=IntegerRange(min=1),
             default=5_000,
             show_default=True,
             metavar="MS",
@@ -45,18 +46,16 @@ def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
         ),
         click.option(
             "--rounds",
-            type=click.IntRange(1, 1000),
-            default=3,
-            show_default=True,
+            type=IntegerRange(1, 1000),
             metavar="N",
-            help="Number of rounds with --against.",
+            help="Number of rounds with --against. Default: 3.",
         ),
     ]
     if workers:
         options += [
             click.option(
                 "--threads",
-                type=click.IntRange(1, 256),
+                type=IntegerRange(1, 256),
                 default=1,
                 show_default=True,
                 metavar="N",
@@ -64,7 +63,7 @@ def measuring_options(workers: bool = True) -> Callable[[FC], FC]:
             ),
             click.option(
                 "--processes",
-                type=click.IntRange(1, 256),
+                type=IntegerRange(1, 256),
                 default=1,
                 show_default=True,
                 metavar="N",

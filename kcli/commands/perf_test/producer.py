@@ -9,6 +9,7 @@ from kcli.commands.perf_test.options import measuring_options
 from kcli.completion import complete_topics
 from kcli.failures import Failure
 from kcli.output import TABLE
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +38,9 @@ SEND, SEND_BATCH = "send", "send_batch"
     """,
 )
 @click.option("--topic", required=True, metavar="TOPIC", shell_complete=complete_topics, help="Topic to write to.")
+@click.option("--num-records", type=IntegerRange(min=1), required=True, metavar="N", help="Number of records to send.")
 @click.option(
-    "--num-records", type=click.IntRange(min=1), required=True, metavar="N", help="Number of records to send."
-)
-@click.option(
-    "--record-size", type=click.IntRange(min=0), metavar="BYTES", help="Size of values of random letters, in bytes."
+    "--record-size", type=IntegerRange(min=0), metavar="BYTES", help="Size of values of random letters, in bytes."
 )
 @click.option("--payload-file", metavar="FILE", help="File of values, which are sent in random order.")
 @click.option(
@@ -66,7 +65,7 @@ SEND, SEND_BATCH = "send", "send_batch"
 @click.option("--transactional-id", metavar="ID", help="Transactional id; records are written in transactions.")
 @click.option(
     "--transaction-duration-ms",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     metavar="MS",
     help="Duration of a transaction, in ms. Default: 3000.",
 )
@@ -118,14 +117,14 @@ def producer(
     from kcli.broker_connection import await_broker
     from kcli.client_properties import gather, with_bootstrap_servers
     from kcli.performance import kafka_lines
-    from kcli.performance.measuring import Measuring, ProgressLines
+    from kcli.performance.measuring import ProgressLines, measuring_of
     from kcli.performance.producer_performance import ProducerPerformance, ProducerRun
 
     if more_properties and not properties:
         raise click.UsageError(f"Got unexpected extra argument ({more_properties[0]})")
     if warmup_records >= num_records:
         raise click.UsageError("--warmup-records must be fewer than --num-records.")
-    measuring = Measuring(warm_up_records=warmup_records, **measuring_given)
+    measuring = measuring_of(warmup_records, **measuring_given)
     make_payloads = _payloads(record_size, payload_file, payload_delimiter, payload_monotonic)
     settings = gather(config_file, (*properties, *more_properties), "--producer-props")
     server = with_bootstrap_servers(settings, bootstrap_server)["bootstrap.servers"]

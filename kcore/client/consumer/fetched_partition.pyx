@@ -391,8 +391,9 @@ cdef void view_of(Record record, int64_t base_offset, RecordView* view):
 
 cdef object fetched_error(const FetchedPartition* fetched, object name):
     where = f"partition {name} at offset {fetched.next_offset}"
+    remedy = "To skip the batch, move the consumer to an offset after it with Consumer.seek"
     if fetched.status == FETCHED_WRONG_CHECKSUM:
-        return errors.CorruptMessageError(f"{where}: the record batch has a wrong checksum; seek past it to go on")
+        return errors.CorruptMessageError(f"{where}: the record batch has a wrong checksum. {remedy}")
     if fetched.status == FETCHED_TOO_LARGE:
         limit = fetched.decompressed_limit_bytes
         return errors.MessageTooLargeError(f"{where}: the record batch holds more than {limit} bytes once decompressed")
@@ -406,4 +407,4 @@ cdef object fetched_error(const FetchedPartition* fetched, object name):
         return errors.CorruptMessageError(f"{where}: the answer ends inside its first record batch")
     if fetched.status == FETCHED_NO_MEMORY:
         return MemoryError(where)
-    return errors.CorruptMessageError(f"{where}: the record batch is malformed; seek past it to go on")
+    return errors.CorruptMessageError(f"{where}: the record batch is malformed. {remedy}")
