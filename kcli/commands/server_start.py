@@ -32,8 +32,7 @@ from kcli.server_process import JSON, JSON_LINES, TABLE, ServerArguments, serve
     "overrides",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Property that takes precedence over the file; --data-dir and --port take precedence over it. May be "
-    "repeated.",
+    help="Property that replaces one of the file. --data-dir and --port replace both. May be repeated.",
 )
 @click.option(
     "--data-dir",

@@ -64,7 +64,7 @@ def named_groups(arguments: Iterable[str], options: Iterable[str], all_groups: b
     """The named groups without repetitions; None for all."""
     names = list(dict.fromkeys([*arguments, *options]))
     if all_groups == bool(names):
-        raise UsageFailure("pass groups, as arguments or with --group, or pass --all-groups")
+        raise UsageFailure("pass either group names or --all-groups")
     for name in names:
         # Bytes on the command line that are not text are surrogates in Python. No request can contain them.
         if any("\ud800" <= character <= "\udfff" for character in name):

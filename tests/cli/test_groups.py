@@ -259,9 +259,7 @@ def test_which_groups_has_to_be_said(kcli: Kcli) -> None:
     for arguments in (("describe",), ("delete", "x", "--all-groups"), ("reset-offsets", "--to-latest")):
         refused = kcli("groups", *arguments)
         assert (refused.code, refused.stdout) == (2, "")
-        assert refused.stderr == (
-            f"kcli groups {arguments[0]}: pass groups, as arguments or with --group, or pass --all-groups\n"
-        )
+        assert refused.stderr == (f"kcli groups {arguments[0]}: pass either group names or --all-groups\n")
     assert kcli("groups", "describe", "x", "--members", "--state").code == 2
 
 
