@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+# Those of Spark (SparkMasterRegex); local[0] has no thread.
+MASTER = re.compile(
+    r"local|local\[(\*|0*[1-9]\d*)(\s*,\s*\d+)?\]|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|spark://.+|k8s://.+"
+)
 DEFAULTS = {
     "spark.ui.enabled": "false",
     # Progress bars would overwrite the output of `kcli pipeline`.
@@ -27,6 +32,13 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.log.structuredLogging.enabled": "false",
 }
+
+
+def master_mistake(master: str) -> str | None:
+    """What is wrong with a master URL, before Spark starts; None if Spark accepts it."""
+    if MASTER.fullmatch(master):
+        return None
+    return f"{master!r} is not a Spark master. Use local, local[N], local[*], spark://HOST:PORT, yarn or k8s://URL"
 
 
 def open_session(

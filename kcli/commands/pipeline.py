@@ -12,8 +12,9 @@ from kcli.failures import INTERRUPTED, OK, Failure
 from kcli.live_view import live_output_option, show
 from kcli.options import other_cluster, other_cluster_options
 from kcli.output import JSON_LINES
-from kcli.pipelines.session import built, declared, spark_session
+from kcli.pipelines.session import built, declared, require_clusters, spark_session
 from kcli.pipelines.views import screen, views
+from kcli.ranges import IntegerRange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def check(file: str, master: str | None, bootstrap_server: str | None) -> None:
     Checks the file, options, topics in the cluster, SQL and Python steps, columns and types. No record is read. Exit
     codes: 0 no mistakes, 2 mistakes, 3 the cluster cannot be reached.
     """
-    found = _declared(file, bootstrap_server)
+    found = _declared(file, bootstrap_server, master)
     pipeline = found.pipeline
     with spark_session(found, master) as session:
         built(session, found)
@@ -90,7 +91,8 @@ def plan(file: str, master: str | None, bootstrap_server: str | None) -> None:
 
     The pipeline is checked first, as by `kcli pipeline check`.
     """
-    found = _declared(file, bootstrap_server)
+    found = _declared(file, bootstrap_server, master)
+    require_clusters(found)
     with spark_session(found, master) as session:
         frames = built(session, found)
         for sink in found.pipeline.sinks:
@@ -117,7 +119,7 @@ def plan(file: str, master: str | None, bootstrap_server: str | None) -> None:
 @live_output_option
 @click.option(
     "--metrics-port",
-    type=click.IntRange(0, 65535),
+    type=IntegerRange(0, 65535),
     metavar="PORT",
     help="Serve Prometheus metrics at http://HOST:PORT/metrics; 0 chooses a free port. Default: no metrics.",
 )
@@ -140,7 +142,8 @@ def run(
     """
     from kspark.pipeline.findings import PipelineError
 
-    found = _declared(file, bootstrap_server)
+    found = _declared(file, bootstrap_server, master)
+    require_clusters(found)
     pipeline = found.pipeline
     with ExitStack() as stack:
         totals = None
@@ -170,9 +173,9 @@ def run(
     return INTERRUPTED
 
 
-def _declared(file: str, bootstrap_server: str | None) -> Declared:
+def _declared(file: str, bootstrap_server: str | None, master: str | None) -> Declared:
     servers, properties = other_cluster(bootstrap_server)
-    return declared(file, servers, properties)
+    return declared(file, servers, properties, master)
 
 
 @contextmanager

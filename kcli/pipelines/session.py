@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import NamedTuple
 
-import click
-
-from kcli.failures import Failure, UnreachableFailure, UsageFailure
+from kcli.failures import Failure, UnreachableFailure, UsageFailure, complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,16 +32,22 @@ class Declared(NamedTuple):
     findings: Findings
 
 
-def declared(file: str, servers: str | None = None, properties: dict[str, str] | None = None) -> Declared:
-    """Reads and checks a file, with the topics of other brokers if `servers` are given. Mistakes are collected. Raises
-    UsageFailure if the file is not TOML.
+def declared(
+    file: str, servers: str | None = None, properties: dict[str, str] | None = None, master: str | None = None
+) -> Declared:
+    """Reads and checks a file, with the topics of other brokers if `servers` are given, and with another master if
+    `master` is given. Mistakes are collected. Raises UsageFailure if the file is not TOML or `master` is invalid.
     """
     from kspark.pipeline.definition import at_brokers
     from kspark.pipeline.definition import declared as of_file
     from kspark.pipeline.findings import Findings, PipelineError
     from kspark.pipeline.part_options import check_options
     from kspark.pipeline.topics import check_topics
+    from kspark.session import master_mistake
 
+    mistake = None if master is None else master_mistake(master)
+    if mistake is not None:
+        raise UsageFailure(f"--master: {mistake}")
     findings = Findings()
     try:
         pipeline = of_file(file, findings)
@@ -51,6 +55,10 @@ def declared(file: str, servers: str | None = None, properties: dict[str, str] |
         raise UsageFailure(f"{file}: {error}") from None
     if servers is not None:
         pipeline = at_brokers(pipeline, servers, properties)
+    stated = pipeline.master or pipeline.spark.get("spark.master")
+    mistake = None if master is not None or stated is None else master_mistake(stated)
+    if mistake is not None:
+        findings.mistake("master", mistake)
     pipeline = check_options(pipeline, findings)
     check_topics(pipeline, findings)
     return Declared(file, pipeline, findings)
@@ -81,6 +89,8 @@ def spark_session(found: Declared, master: str | None, *, prints_to_stderr: bool
     from kspark.java import NoJava
 
     pipeline = found.pipeline
+    if found.findings.has_mistake_in("master"):
+        _raise_findings(found)
     try:
         from kspark.pipeline.spark_errors import unlog_query_failures
         from kspark.session import abandon_session, close_session, open_session
@@ -115,13 +125,23 @@ def built(session: SparkSession, found: Declared) -> Frames:
     frames = Frames(session, found.pipeline)
     frames.build(found.findings)
     for line in found.findings.warnings:
-        click.echo(f"kcli: warning: {found.file}: {line}", err=True)
+        complain(f"warning: {found.file}: {line}")
+    _raise_findings(found)
+    return frames
+
+
+def require_clusters(found: Declared) -> None:
+    """Raises the mistakes found so far if a cluster does not answer, before Spark starts."""
+    if found.findings.unreachable:
+        _raise_findings(found)
+
+
+def _raise_findings(found: Declared) -> None:
     mistakes, unreachable = _lines(found)
     if mistakes:
         raise UsageFailure("\n".join([*mistakes, *unreachable]), [*mistakes, *unreachable])
     if unreachable:
         raise UnreachableFailure("\n".join(unreachable), unreachable)
-    return frames
 
 
 def _with_mistakes(found: Declared, failure: Failure) -> Failure:

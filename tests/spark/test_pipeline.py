@@ -349,6 +349,29 @@ def test_a_cluster_that_does_not_answer_has_an_exit_code_of_its_own(numbers: Num
     assert "cannot connect" in str(result.exception)
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_cluster_that_does_not_answer_is_reported_before_spark_starts(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.delattr(pipeline, "spark_session")
+    result = invoke(command, str(numbers.path), "--bootstrap-server", "localhost:1")
+    assert isinstance(result.exception, UnreachableFailure)
+    assert "cannot connect to localhost:1" in str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "run"])
+@pytest.mark.parametrize("master", ["foo", "local[0]", "local[x]", "spark://", "http://host:7077"])
+def test_a_master_that_spark_does_not_know(numbers: Numbers, command: str, master: str) -> None:
+    accepted = "Use local, local[N], local[*], spark://HOST:PORT, yarn or k8s://URL"
+    result = invoke(command, str(numbers.path), "--master", master)
+    assert isinstance(result.exception, UsageFailure)
+    assert str(result.exception) == f"--master: {master!r} is not a Spark master. {accepted}"
+    numbers.path.write_text(numbers.text.replace('master = "local[2]"', f'master = "{master}"'))
+    result = invoke(command, str(numbers.path))
+    assert isinstance(result.exception, UsageFailure)
+    assert f"{numbers.path}: master: {master!r} is not a Spark master. {accepted}" in str(result.exception)
+
+
 def test_a_machine_without_pyspark_is_told_so(numbers: Numbers) -> None:
     program = f"""
 import sys
@@ -359,5 +382,5 @@ sys.exit(main())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("kcli: pipelines need PySpark")
+    assert done.stderr.startswith("kcli pipeline check: pipelines need PySpark")
     assert "pip install 'kcore-broker[spark]'" in done.stderr

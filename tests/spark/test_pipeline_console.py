@@ -21,7 +21,7 @@ from tests.spark.session import modest_settings, own_name
 from tests.terminal import Terminal
 
 EXAMPLE = re.compile(r"^```toml\n(\[sources\.flights\].*?)^```$", re.MULTILINE | re.DOTALL)
-FLIGHTS = [("AA", 20), ("UA", 3), ("UA", 16), ("AA", 90), ("UA", None), ("AA", 33)]
+FLIGHTS = [("AA", 20), ("UA", 3), ("UA", 16), ("AA", 90), ("UA", "NA"), ("AA", 33)]
 # Of the flights, as the example counts them: Spark's own table.
 ROWS = {"|carrier|flights|", "|     AA|      3|", "|     UA|      1|"}
 TIMEOUT_S = 800.0
@@ -38,7 +38,11 @@ class Example:
         self.topic = own_name("flights")
         with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
             for carrier, delay in FLIGHTS:
-                producer.send(self.topic, json.dumps({"carrier": carrier, "dep_delay": delay}).encode())
+                producer.send(
+                    self.topic,
+                    f"2013,1,1,517,515,{'NA' if delay is None else delay},830".encode(),
+                    key=carrier.encode(),
+                )
         (example,) = EXAMPLE.findall((checkout / "README.md").read_text())
         example = example.replace("localhost:9092", broker.bootstrap_servers)
         example = example.replace('subscribe = "flights"', f'subscribe = "{self.topic}"')
@@ -139,7 +143,7 @@ def test_all_mistakes_are_reported_in_one_run(broker: EmbeddedBroker, example: E
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    place = f"kcli: {example.path}: "
+    place = f"kcli pipeline {command}: {example.path}: "
     *others, column = done.stderr.splitlines()
     assert others == [
         f"{place}sinks.console.mode: must be one of append, complete, update, not 'compleet'; did you mean 'complete'?",
