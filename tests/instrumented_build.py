@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ALWAYS = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
+ALWAYS = ("setup.py", "build_extensions", "pyproject.toml", "README.md", "LICENSE")
 TRANSLATED = "build/cython"
 BUILT = (".so", ".o", ".pyc")
 SHOWN_LINES = 40

@@ -1,0 +1,33 @@
+/* The headers that most extensions include, for build_extensions/precompiled.py. */
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#include "Python.h"
+#include <algorithm>
+#include <atomic>
+#include <errno.h>
+#include <fcntl.h>
+#include <ios>
+#include <map>
+#include <math.h>
+#include <mutex>
+#include <new>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdexcept>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <threads.h>
+#include <time.h>
+#include <type_traits>
+#include <typeinfo>
+#include <unistd.h>
+#include <unordered_map>
+#include <utility>
+#include <vector>
