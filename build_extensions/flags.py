@@ -2,7 +2,7 @@
 
 Most of the CPU time of a build is the optimiser's, and most of the generated code runs once per request or less. So
 only the modules that run a loop over records or bytes get -O3. Modules that no request reaches get -Og, which compiles
-fastest; all others get -O1. `python -m perf.compare_checkouts` shows no difference to -O3 everywhere.
+fastest; all others get -O1. `python -m perf.compare_checkouts` shows no difference from -O3 everywhere.
 """
 
 from __future__ import annotations
