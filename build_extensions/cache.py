@@ -1,4 +1,4 @@
-"""Built extensions, kept by their content keys for every checkout and every `pip install` of a user.
+"""Built extensions and their C++, kept by their content keys for every checkout and every `pip install` of a user.
 
 The directory is `KCLI_BUILD_CACHE`, or `kcli/extensions` under `XDG_CACHE_HOME` or `~/.cache`; `KCLI_BUILD_CACHE=off`
 turns the cache off. An entry is the digest of its content and the content, compressed: a torn or damaged entry is

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -154,10 +155,12 @@ class BuildExtensions(build_ext):
         if not wanted:
             return
         headers = PrecompiledHeaders(self.compiler, wanted)
-        to_translate = [source for ext in wanted if not translation.is_translated(source := Path(ext.sources[0]))]
+        to_translate = [
+            source for ext in wanted if not translation.is_translated(source := Path(ext.sources[0]), self.cache)
+        ]
         if to_translate:
             self.progress.start("translated", len(to_translate))
-            translation.translate(to_translate, JOBS, self.progress.finished)
+            translation.translate(to_translate, JOBS, self.cache, self.progress.finished)
         headers.wait()
         self.progress.start("built", len(wanted))
         self.compile_extensions(wanted, headers)
@@ -185,11 +188,15 @@ class BuildExtensions(build_ext):
             ext._file_name = self.get_ext_filename(ext.name)
         # A large module that starts last would keep the others waiting.
         self.extensions.sort(key=lambda ext: -Path(ext.sources[0]).stat().st_size)
-        self.final_lib, self.build_lib, self.force = place, str(Path(self.build_temp, "linked")), True
-        try:
-            super().build_extensions()
-        finally:
-            self.extensions, self.build_lib, self.force = every, place, force
+        self.final_lib, self.force, temporary = place, True, self.build_temp
+        Path(temporary).mkdir(parents=True, exist_ok=True)
+        # Another build of this checkout may run at the same time.
+        with tempfile.TemporaryDirectory(dir=temporary) as own:
+            self.build_temp, self.build_lib = own, str(Path(own, "linked"))
+            try:
+                super().build_extensions()
+            finally:
+                self.extensions, self.build_lib, self.force, self.build_temp = every, place, force, temporary
 
     def build_extension(self, ext: Extension) -> None:
         super().build_extension(ext)

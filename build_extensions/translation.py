@@ -1,5 +1,7 @@
 """Runs Cython: .pyx to C++ under build/cython, each file with its translation key in the last line.
 
+The user's cache keeps the C++ too: builds with other flags, such as the sanitizers', do not translate again.
+
 Cython reads every cimported .pxd again for each module, which is most of its time. Here one process reads all .pxd
 files once and then forks a child for each module: the child starts with the declarations in memory, and nothing that
 one module does reaches another. This uses Cython's internals; if they are not as expected, `cythonize` does the work.
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from build_extensions import flags, keys, sources
-from build_extensions.cache import replacing
+from build_extensions.cache import ExtensionCache, write_whole
 
 OUTPUT = Path("build", "cython-trace" if flags.TRACE else "cython")
 MARK = b"\n/* translated from "
@@ -28,9 +30,18 @@ def cpp_file(source: Path) -> Path:
     return OUTPUT / source.with_suffix(".cpp")
 
 
-def is_translated(source: Path) -> bool:
-    """Whether the C++ exists, complete, and was made of the .pyx and the .pxd files as they are."""
-    mark = mark_of(keys.translation_key(source))
+def is_translated(source: Path, cache: ExtensionCache) -> bool:
+    """Whether the C++ exists, or could be taken from the cache, for the .pyx and the .pxd files as they are."""
+    key = keys.translation_key(source)
+    if not ends_with_mark(source, mark_of(key)):
+        content = cache.get(key)
+        if content is None:
+            return False
+        write_whole(cpp_file(source), content)
+    return True
+
+
+def ends_with_mark(source: Path, mark: bytes) -> bool:
     try:
         with cpp_file(source).open("rb") as file:
             file.seek(-len(mark), os.SEEK_END)
@@ -43,7 +54,7 @@ def mark_of(key: str) -> bytes:
     return MARK + key.encode() + b" */\n"
 
 
-def translate(wanted: list[Path], jobs: int, report: Callable[[Path], None]) -> None:
+def translate(wanted: list[Path], jobs: int, cache: ExtensionCache, report: Callable[[Path], None]) -> None:
     """Translates these .pyx files; `report` is called as each is done. Cython prints what is wrong with one."""
     key_of = {source: keys.translation_key(source) for source in wanted}
     # A large module that starts last would keep the others waiting.
@@ -57,7 +68,17 @@ def translate(wanted: list[Path], jobs: int, report: Callable[[Path], None]) -> 
     gc.collect()
     gc.freeze()
     failed = []
-    for source, status in in_children(ordered, jobs, lambda source: translate_one(source, key_of[source], context)):
+
+    def work(source: Path) -> None:
+        translated = translate_one(source, context)
+        # A key that was computed before a file changed is not that of the C++.
+        unchanged = keys.translation_key(source) == key_of[source]
+        content = translated + mark_of(key_of[source] if unchanged else "files that changed meanwhile")
+        write_whole(cpp_file(source), content)
+        if unchanged:
+            cache.put(key_of[source], content)
+
+    for source, status in in_children(ordered, jobs, work):
         report(source)
         if status:
             failed.append(source)
@@ -111,7 +132,8 @@ def forked(work: Callable[[Path], None], item: Path) -> tuple[int, int]:
         os._exit(status)
 
 
-def translate_one(source: Path, key: str, context: Any) -> None:
+def translate_one(source: Path, context: Any) -> bytes:
+    """The C++ of a module."""
     from Cython.Compiler.Main import compile_single
 
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -125,8 +147,7 @@ def translate_one(source: Path, key: str, context: Any) -> None:
             raise SystemExit(f"{source} does not compile")
         if context is not None:
             check_dependencies(source, context)
-        with replacing(cpp_file(source)) as new:
-            new.write_bytes(output.read_bytes() + mark_of(key))
+        return output.read_bytes()
 
 
 def check_dependencies(source: Path, context: Any) -> None:

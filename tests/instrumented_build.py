@@ -5,8 +5,7 @@ of the last run, and only what changed is built anew. Times of modification do n
 build runs leaves sources that are older than what was made of those before them. So contents are compared, and a file
 that differs is written, which makes it newer than everything built; one run at a time may do so.
 
-What Cython made of the sources for the release build (build/cython) is copied last and serves this one too. What the
-compilers say is kept in COPY/build/build.log.
+What the compilers say is kept in COPY/build/build.log.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ALWAYS = ("setup.py", "build_extensions", "pyproject.toml", "README.md", "LICENSE")
-TRANSLATED = "build/cython"
 BUILT = (".so", ".o", ".pyc")
 SHOWN_LINES = 40
 
@@ -30,7 +28,7 @@ def main() -> int:
     (copy / "build").mkdir(parents=True, exist_ok=True)
     with (copy / "build" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        update(ROOT, copy, [*ALWAYS, *sys.argv[3:], TRANSLATED])
+        update(ROOT, copy, [*ALWAYS, *sys.argv[3:]])
         return build(copy, sanitizer)
 
 

@@ -116,6 +116,7 @@ def test_a_header_changes(project: Project) -> None:
 
 
 def test_a_flag_changes(project: Project) -> None:
+    shutil.rmtree(project.root / "build", ignore_errors=True)
     assert project.build(CFLAGS="-DNOTHING_READS_THIS") == 2
     assert project.build(KCORE_SYMBOLS="1") == 2
     assert project.build() == 0
