@@ -1,8 +1,7 @@
 """The flags of compiler and linker, and Cython's directives, for the build that the environment asks for.
 
-Most of the CPU time of a build is the optimiser's, and most of the generated code runs once per request or less. So
-only the modules that run a loop over records or bytes get -O3. Modules that no request reaches get -Og, which compiles
-fastest; all others get -O1. `python -m perf.compare_checkouts` shows no difference from -O3 everywhere.
+Most of the CPU time of a build is the optimiser's. So only the modules that run a loop over records or bytes get -O3.
+Modules that no request of a producer or consumer reaches get -Og, which compiles fastest. All others get -O2.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ PER_RECORD = (
     "kcore.client.producer.producer",
     "kcore.client.producer.producer_batch",
     "kcore.client.producer.record_accumulator",
+    "kcore.client.producer.record_appender",
     "kcore.client.producer.record_future",
     "kcore.protocol",
     "kcore.record",
@@ -37,7 +37,6 @@ COLD = (
     "kcore.client.network.connection_setup",
     "kcore.client.network.name_resolution",
     "kcore.client.network.network_thread",
-    "kcore.coordinator",
     "kcore.metrics",
     "kcore.network.acceptor",
     "kcore.network.connection_quotas",
@@ -94,7 +93,7 @@ def flags_of(module: str) -> Flags:
 def optimisation(module: str) -> str:
     if is_under(module, PER_RECORD):
         return "-O3"
-    return "-Og" if is_under(module, COLD) else "-O1"
+    return "-Og" if is_under(module, COLD) else "-O2"
 
 
 def is_under(module: str, packages: tuple[str, ...] | list[str]) -> bool:
