@@ -179,14 +179,20 @@ def parse_value(name: str, text: str, type: int) -> ConfigValue:
 
 
 def _parse_integer(name: str, text: str, type: int) -> int:
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise _not_a_number(name, text, type)
-    value = int(text)
-    bound = 1 << (INTEGER_BITS[type] - 1)
-    if not -bound <= value < bound:
+    value = parse_decimal(text, INTEGER_BITS[type])
+    if value is None:
         raise _not_a_number(name, text, type)
     return value
+
+
+def parse_decimal(text: str, bits: int) -> int | None:
+    """The signed integer that `text` is in decimal, as Java's parsers read it; None if it is none of `bits` bits."""
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    # Python refuses to convert thousands of digits. Leading zeros are allowed.
+    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > bits:
+        return None
+    value = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
+    return value if -(1 << bits - 1) <= value < 1 << bits - 1 else None
 
 
 def _not_a_number(name: str, text: str, type: int) -> ConfigException:

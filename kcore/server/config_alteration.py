@@ -9,7 +9,7 @@ from __future__ import annotations
 from kcore import errors
 from kcore.config.broker_keys import BROKER_KEYS
 from kcore.config.client_metrics import UnknownClientMetricsConfig, validate_subscription
-from kcore.config.definition import LIST, ConfigException
+from kcore.config.definition import INT, INTEGER_BITS, LIST, ConfigException, parse_decimal
 from kcore.config.dynamic_validation import base_key, validate_broker_overrides
 from kcore.config.group_configs import validate_group_overrides
 from kcore.config.topic import scaled_default
@@ -119,10 +119,10 @@ def _alter(broker: Broker, resource_type: int, name: str, change: Change, valida
 
 def _check_node_id(broker: Broker, name: str, complaint: str) -> None:
     """Raises InvalidRequestError unless `name` is this broker's id: a broker alters only its own configuration."""
-    digits = name[1:] if name[:1] in ("+", "-") else name
-    if not (digits.isascii() and digits.isdigit()):
+    node_id = parse_decimal(name, INTEGER_BITS[INT])
+    if node_id is None:
         raise errors.InvalidRequestError(f"Node id must be an integer, but it is: {name}")
-    if int(name) != broker.broker_id:
+    if node_id != broker.broker_id:
         raise errors.InvalidRequestError(complaint.format(own=broker.broker_id, name=name))
 
 

@@ -7,6 +7,7 @@ brokers. A broker describes only itself.
 from __future__ import annotations
 
 from kcore import errors
+from kcore.config.definition import INT, INTEGER_BITS, parse_decimal
 from kcore.controller.topic_name import validate_topic_name
 from kcore.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kcore.server.broker_loggers import describe_loggers
@@ -88,10 +89,10 @@ def describe(context: RequestContext, resource: Any, *, documented: bool) -> lis
 
 def check_broker_id(own_id: int, name: str, alternative: str = " or empty string, but") -> None:
     """Raises InvalidRequestError unless `name` is this broker's id."""
-    digits = name[1:] if name[:1] in ("+", "-") else name
-    if not (digits.isascii() and digits.isdigit()):
+    broker_id = parse_decimal(name, INTEGER_BITS[INT])
+    if broker_id is None:
         raise errors.InvalidRequestError(f"Broker id must be an integer, but it is: {name}")
-    if int(name) != own_id:
+    if broker_id != own_id:
         raise errors.InvalidRequestError(f"Unexpected broker id, expected {own_id}{alternative} received {name}")
 
 

@@ -28,8 +28,12 @@ READ_COMMITTED = 1
 
 def handle(context: RequestContext, request: Any) -> Fields:
     """Looks up each partition. Partitions listed more than once are refused."""
-    named = [(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions]
-    duplicates = {key for key in named if named.count(key) > 1} if len(set(named)) < len(named) else set()
+    named: set[tuple[str, int]] = set()
+    duplicates: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        for asked in topic.partitions:
+            key = (topic.name, asked.partition_index)
+            (duplicates if key in named else named).add(key)
     topics = []
     for topic in request.topics:
         partitions = []

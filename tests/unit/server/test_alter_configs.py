@@ -54,6 +54,32 @@ def test_lists_grow_and_shrink_item_by_item(client: RawClient, version: int) -> 
         assert values(client, TOPIC, topic, "cleanup.policy") == {"cleanup.policy": expected}
 
 
+def test_thousands_of_digits_fail_their_own_resource_only(client: RawClient) -> None:
+    """Python refuses to convert them."""
+    digits = "9" * 5000
+    client.create_topic("digits")
+    assert alter(
+        client,
+        1,
+        (TOPIC, "digits", [("retention.ms", SET, digits)]),
+        (BROKER, digits, [("log.retention.ms", SET, "1")]),
+        (LOGGER, digits, [("kcore", SET, "INFO")]),
+    ) == [INVALID_CONFIG, INVALID_REQUEST, INVALID_REQUEST]
+    resources = [{"resource_type": kind, "resource_name": digits} for kind in (BROKER, LOGGER)]
+    rows = client.request(apis.DESCRIBE_CONFIGS, 4, {"resources": resources}).results
+    assert [row.error_code for row in rows] == [INVALID_REQUEST, INVALID_REQUEST]
+    topics = [
+        {"name": name, "num_partitions": 1, "replication_factor": 1, "configs": [{"name": key, "value": value}]}
+        for name, key, value in (
+            ("too-many", "retention.ms", digits),
+            ("zeros", "segment.bytes", "0" * 5000 + "8192"),
+        )
+    ]
+    created = client.request(apis.CREATE_TOPICS, 5, {"topics": topics, "timeout_ms": 5000}).topics
+    assert {topic.name: topic.error_code for topic in created} == {"too-many": INVALID_CONFIG, "zeros": 0}
+    assert values(client, TOPIC, "zeros", "segment.bytes") == {"segment.bytes": "8192"}
+
+
 def test_what_is_only_validated_changes_nothing(broker: Broker, client: RawClient) -> None:
     client.create_topic("validated", segment_bytes="4096")
     change = (TOPIC, "validated", [("segment.bytes", SET, "8192")])

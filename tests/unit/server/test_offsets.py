@@ -93,6 +93,16 @@ def test_errors_of_list_offsets(client: RawClient) -> None:
     assert [part.error_code for part in parts] == [INVALID_REQUEST, INVALID_REQUEST]
 
 
+def test_many_partitions_with_one_of_them_twice_are_looked_up_in_one_pass(client: RawClient) -> None:
+    """One request must not occupy a handler thread: looking at all partitions for each would take hours."""
+    client.create_topic("asked-often")
+    asked = [{"partition_index": number, "timestamp": LATEST} for number in (*range(200_000), 7)]
+    fields = {"replica_id": -1, "topics": [{"name": "asked-often", "partitions": asked}]}
+    parts = client.request(apis.LIST_OFFSETS, 1, fields).topics[0].partitions
+    refused = [part.partition_index for part in parts if part.error_code == INVALID_REQUEST]
+    assert (len(parts), refused) == (200_001, [7, 7])
+
+
 @pytest.mark.parametrize("version", range(2, 5))
 def test_where_an_epoch_ends(client: RawClient, version: int) -> None:
     topic = filled(client, f"epochs-v{version}")
