@@ -211,6 +211,35 @@ def test_an_asyncio_poll_that_is_cancelled_loses_nothing(scene: Scene) -> None:
     assert asyncio.run(read()) == list(range(50))
 
 
+@pytest.mark.parametrize("face", ["poll", "poll_columns"])
+def test_a_cancelled_asyncio_poll_moves_back_and_a_seek_elsewhere_loses_nothing(scene: Scene, face: str) -> None:
+    """Neither a commit nor a seek of another partition may pass over records that nobody has received."""
+    topic = scene.topic(2)
+    scene.fill(topic, RECORDS, 2)
+
+    async def read() -> tuple[list[int], int, int]:
+        async with AsyncConsumer(bootstrap_servers=scene.servers, auto_offset_reset="earliest") as consumer:
+            first, second = scene.places(topic, 2)
+            await consumer.assign([first, second])
+            polling = asyncio.ensure_future(getattr(consumer, face)(10_000))
+            await asyncio.sleep(0)
+            # The thread gets the records while the loop cannot hear of them.
+            time.sleep(0.5)
+            polling.cancel()
+            await asyncio.wait([polling])
+            positions = await consumer.position(first), await consumer.position(second)
+            await consumer.seek(second, 49)
+            found: list[int] = []
+            for _ in range(50):
+                if len(found) < 51:
+                    found += numbers_of(await consumer.poll(POLL_MS))
+            return found, *positions
+
+    found, *positions = asyncio.run(read())
+    assert positions == [0, 0]
+    assert sorted(found) == sorted([*range(0, RECORDS, 2), RECORDS - 1])
+
+
 # Where it begins
 
 

@@ -5,9 +5,10 @@
         async for record in consumer:
             ...
 
-Concurrency: one thread is the consumer's application thread, so the event loop never waits for a broker. A listener's
-methods may be coroutines. They run on the loop while the rebalance waits for them. The next poll returns the records of
-a cancelled `poll`. Any other cancelled call is still executed.
+Concurrency: one thread is the consumer's application thread, so the event loop never waits for a broker. Calls are
+executed one at a time, in their order. A listener's methods may be coroutines. They run on the loop while the rebalance
+waits for them. A cancelled `poll` moves back to where it began, so its records are neither lost nor committed: the next
+poll returns them. Any other cancelled call that has begun is still executed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 from kcore.client.consumer.consumer import CLOSE_MS, ITERATION_MS, Consumer
+from kcore.client.consumer.consumer_errors import IllegalState
 from kcore.client.consumer.rebalance_callback import RebalanceListener
+from kcore.client.metadata.cluster import TopicPartition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from kcore.client.consumer.positions import OffsetAndMetadata, OffsetAndTimestamp
     from kcore.client.consumer.record_columns import RecordColumns
     from kcore.client.consumer.subscription_pattern import SubscriptionPattern
-    from kcore.client.metadata.cluster import TopicPartition
 
     Value = TypeVar("Value")
 
@@ -63,35 +66,60 @@ class _OnLoop(RebalanceListener):
         self._call(self._listener.on_partitions_lost, partitions)
 
 
+async def _end_of(call: asyncio.Future[Any]) -> None:
+    """Wait for a call even if the waiting task is cancelled again."""
+    while not call.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([call])
+
+
+def _first_offsets(records: Any) -> dict[TopicPartition, int]:
+    """The first offset of each partition in a result of `poll`, `poll_columns` or `poll_arrow`."""
+    if isinstance(records, list):
+        runs = [(record.topic, record.partition, record.offset) for record in records]
+    else:
+        runs = [(topic, partition, records.offset_at(first)) for topic, partition, first, _ in records.sources]
+    found: dict[TopicPartition, int] = {}
+    for topic, partition, offset in runs:
+        found.setdefault(TopicPartition(topic, partition), offset)
+    return found
+
+
 class AsyncConsumer:
     """`config` is a ConsumerConfig, or Kafka's properties by name. Keywords are the same names with underscores."""
 
     def __init__(self, config: ConsumerConfig | Mapping[str, Any] | None = None, **keywords: Any) -> None:
         self._consumer = Consumer(config, **keywords)
         self._thread = ThreadPoolExecutor(1, "kcli-consumer")
-        # Results of cancelled polls.
-        self._kept: list[Any] = []
-        self._polling = asyncio.Lock()
+        # Held during a call, so that no other call comes between a cancelled poll and its way back.
+        self._calls = asyncio.Lock()
 
     async def _run(self, call: Callable[..., Value], *arguments: Any, **keywords: Any) -> Value:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, partial(call, *arguments, **keywords))
+        async with self._calls:
+            return await self._submit(partial(call, *arguments, **keywords))
+
+    def _submit(self, call: Callable[[], Value]) -> asyncio.Future[Value]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     async def _poll(self, call: Callable[[float], Value], timeout_ms: float) -> Value:
-        """Poll, one call at a time, so that the result of a cancelled poll is stored before the next one begins."""
-        async with self._polling:
-            if self._kept:
-                return self._kept.pop(0)  # type: ignore[no-any-return]
-            polling = asyncio.get_running_loop().run_in_executor(self._thread, call, timeout_ms)
+        async with self._calls:
+            polling = self._submit(partial(call, timeout_ms))
             try:
                 return await asyncio.shield(polling)
             except asyncio.CancelledError:
                 self._consumer.wakeup()
-                await asyncio.wait([polling])
+                await _end_of(polling)
                 self._consumer.forget_wakeup()
-                if polling.exception() is None and len(polling.result()):  # type: ignore[arg-type]
-                    self._kept.append(polling.result())
+                if polling.exception() is None:
+                    await _end_of(self._submit(partial(self._go_back, polling.result())))
                 raise
+
+    def _go_back(self, records: Any) -> None:
+        """Seek to the first of these records in each partition that is still assigned."""
+        for partition, offset in _first_offsets(records).items():
+            # A rebalance in the background may take the partition at any time.
+            with suppress(IllegalState):
+                self._consumer.seek(partition, offset)
 
     # Reading
 
@@ -152,21 +180,17 @@ class AsyncConsumer:
     # Positions
 
     async def seek(self, partition: TopicPartition | tuple[str, int], offset: int | OffsetAndMetadata) -> None:
-        self._kept.clear()
         await self._run(self._consumer.seek, partition, offset)
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition | tuple[str, int]] = ()) -> None:
-        self._kept.clear()
         await self._run(self._consumer.seek_to_beginning, list(partitions))
 
     async def seek_to_end(self, partitions: Iterable[TopicPartition | tuple[str, int]] = ()) -> None:
-        self._kept.clear()
         await self._run(self._consumer.seek_to_end, list(partitions))
 
     async def seek_to_time(
         self, timestamp_ms: int, partitions: Iterable[TopicPartition | tuple[str, int]] = ()
     ) -> None:
-        self._kept.clear()
         await self._run(self._consumer.seek_to_time, timestamp_ms, list(partitions))
 
     async def position(self, partition: TopicPartition | tuple[str, int], *, timeout_ms: float | None = None) -> int:
