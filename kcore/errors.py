@@ -228,8 +228,9 @@ def by_code(code: int) -> type[KafkaError]:
     cls: type[KafkaError] | None = globals().get(class_name)
     if cls is None:
         attributes = {"__doc__": description, "__module__": __name__}
-        cls = type(class_name, (KafkaError,), attributes, code=known_code)
-        globals()[class_name] = cls
+        made = type(class_name, (KafkaError,), attributes, code=known_code)
+        # Another thread may have made it meanwhile. `except` finds only one class, so all threads get the first.
+        cls = globals().setdefault(class_name, made)
     return cls
 
 
