@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-DIRECTORIES = ("bin", "docs", "kcli", "kcore", "kspark", "man", "perf", "tests")
+DIRECTORIES = ("bin", "build_extensions", "docs", "kcli", "kcore", "kspark", "man", "perf", "tests")
 SUFFIXES = ("py", "pyx", "pxd", "pyi", "h", "c", "md", "toml", "java", "jsonl", "svg", "xml")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^ {4,}.*$", re.MULTILINE)

@@ -20,7 +20,7 @@ SOURCES = sorted(path for path in (ROOT / "kcore").rglob("*.pyx"))
 # The stub of a .py, whose methods are created at run time, is compared with it by a test of its own (client/aio).
 STUBS = sorted(path for path in (ROOT / "kcore").rglob("*.pyi") if not path.with_suffix(".py").exists())
 # A Python interface: a class, a def, a cpdef or an assignment at module level.
-PYTHON_FACE = re.compile(r"^(?:class|def|async def|cpdef|cdef class|[A-Z_]+ *[:=])", re.MULTILINE)
+PYTHON_FACE = re.compile(r"^(?:(?:class|def|async def|cpdef|cdef class)\b|[A-Z_]+ *[:=])", re.MULTILINE)
 CLASS = re.compile(r"(?:cdef |cpdef )?class (\w+)")
 FUNCTION = re.compile(r"( *)(?:async )?(?:def|cpdef) [^(=]*?(\w+)\(")
 # A constructor's arguments are those of `__init__`, or of `__cinit__` when there is no `__init__`.
