@@ -42,6 +42,7 @@ from kcore.storage.log cimport AppendResult, Log, ReadResult
 from kcore.storage.log_append cimport append_as_leader, validate_for_leader
 from kcore.storage.log_flush cimport flush_log
 from kcore.storage.log_read cimport read_log, release_read
+from kcore.storage.segment cimport segment_note_unreadable
 
 cdef enum:
     ALL_REPLICAS = -1
@@ -401,6 +402,9 @@ cdef class Partition:
             with nogil:
                 got = result.segment.disk.pread(result.segment.disk.context, result.segment.descriptor, target,
                                                 <size_t>result.size_bytes, result.position)
+            if got < 0:
+                # The next read takes the log offline, as after a failed sendfile(2).
+                segment_note_unreadable(result.segment, <int>got)
             if got != result.size_bytes:
                 result.error = KAFKA_STORAGE_ERROR
                 records = bytearray()

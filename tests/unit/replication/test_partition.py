@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
+from kcore.platform.failing_disk import FailingDisk
 from kcore.platform.memory_disk import MemoryDisk
 from kcore.purgatory.purgatory import Purgatory
 from kcore.replication.partition import Partition
@@ -13,6 +15,7 @@ from tests.unit.storage.log_place import LogPlace, batch
 
 ALL_REPLICAS = -1
 NOT_LEADER_OR_FOLLOWER = 6
+KAFKA_STORAGE_ERROR = 56
 
 
 def led(log: Log, epoch: int = 0) -> Partition:
@@ -33,6 +36,20 @@ def test_a_duplicate_does_not_wait_for_what_the_first_append_has_not_published_y
     outcome = partition.append_records(records, ALL_REPLICAS)
     assert (outcome.error, outcome.duplicate, outcome.base_offset) == (0, True, 0)
     assert partition.high_watermark == 2
+
+
+def test_a_read_that_fails_after_its_search_takes_the_log_offline() -> None:
+    failing = FailingDisk(MemoryDisk())
+    log = LogPlace(failing, "/data/orders-0").open()
+    partition = led(log)
+    partition.append_records(batch(value=bytes(1000)))
+    assert partition.fetch(0, 5000, 1).error == 0
+    # The position of the batch is known, so the only read is that of its bytes.
+    failing.fail(["pread"], errno.EIO, path="*.log")
+    assert partition.fetch(0, 5000, 1).error == KAFKA_STORAGE_ERROR
+    failing.heal()
+    assert partition.fetch(0, 5000, 1).error == KAFKA_STORAGE_ERROR
+    assert log.is_offline
 
 
 def test_a_reader_of_a_partition_that_goes_is_not_told_of_a_disk_failure() -> None:
