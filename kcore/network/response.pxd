@@ -24,7 +24,7 @@ cdef struct Response:
     bint close_after             # close the connection once sent
     bint empty                   # acks=0: nothing is sent, the connection is unmuted
     int32_t throttle_ms          # how long the connection is muted after this response, for a quota
-    int64_t cut_bytes            # above 0: send only so many bytes, length prefix included, then close (a fault)
+    int64_t cut_bytes            # an injected fault, 0 for none: send this many bytes with the length prefix, close
     bint failed                  # memory was exhausted: close the connection instead of sending
     bint has_error               # native handlers: one of its error codes is not NONE
     # By the server's clock, or 0: when a handler began the request, when it finished, when the response was ready.

@@ -1,7 +1,7 @@
 """Runs a pipeline: starts its sinks, watches them, and stops them between two batches.
 
-Spark's `stop` interrupts the running batch. So before it is called, the kcli sources are told to report no new data
-(`drainFile`), and a query is stopped when it is between two triggers. Other sources may start a batch at that moment;
+Spark's `stop` interrupts the running batch. So the runner first tells the kcli sources to report no new data
+(`drainFile`). It stops a query between two triggers. Other sources may start a batch at that moment;
 the next run repeats it from the checkpoint.
 """
 

@@ -212,7 +212,9 @@ def test_an_asyncio_poll_that_is_cancelled_loses_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("face", ["poll", "poll_columns"])
-def test_a_cancelled_asyncio_poll_moves_back_and_a_seek_elsewhere_loses_nothing(scene: Scene, face: str) -> None:
+def test_a_cancelled_asyncio_poll_moves_back_and_a_seek_elsewhere_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, scene: Scene, face: str
+) -> None:
     """Neither a commit nor a seek of another partition may pass over records that nobody has received."""
     topic = scene.topic(2)
     scene.fill(topic, RECORDS, 2)
@@ -221,10 +223,19 @@ def test_a_cancelled_asyncio_poll_moves_back_and_a_seek_elsewhere_loses_nothing(
         async with AsyncConsumer(bootstrap_servers=scene.servers, auto_offset_reset="earliest") as consumer:
             first, second = scene.places(topic, 2)
             await consumer.assign([first, second])
+            received = threading.Event()
+            poll = getattr(consumer._consumer, face)
+
+            def noted_poll(*arguments: Any, **keywords: Any) -> Any:
+                records = poll(*arguments, **keywords)
+                received.set()
+                return records
+
+            monkeypatch.setattr(consumer._consumer, face, noted_poll)
             polling = asyncio.ensure_future(getattr(consumer, face)(10_000))
             await asyncio.sleep(0)
             # The thread gets the records while the loop cannot hear of them.
-            time.sleep(0.5)
+            assert received.wait(10)
             polling.cancel()
             await asyncio.wait([polling])
             positions = await consumer.position(first), await consumer.position(second)
